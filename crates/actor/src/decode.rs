@@ -1,0 +1,72 @@
+//! Reading JSON into types, with the path of the fault.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A document does not have the shape that the API asks for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {fault}")]
+pub struct DecodeError {
+    /// Where in the document, keys joined by `.`; `.` is the document itself.
+    pub path: String,
+    /// What is wrong there.
+    pub fault: String,
+}
+
+impl DecodeError {
+    /// The same fault, seen from one level further out.
+    #[must_use]
+    pub fn under(self, parent: &str) -> Self {
+        let path = match self.path.as_str() {
+            "." => parent.to_owned(),
+            path if path.starts_with('[') => format!("{parent}{path}"),
+            path => format!("{parent}.{path}"),
+        };
+        Self { path, ..self }
+    }
+}
+
+/// Reads `value` into `T`. Nulls count as not set.
+pub(crate) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError> {
+    serde_path_to_error::deserialize(without_nulls(value)).map_err(|error| DecodeError {
+        path: error.path().to_string(),
+        fault: error.into_inner().to_string(),
+    })
+}
+
+/// `value` without the map entries whose value is null, at any depth.
+///
+/// Flavors may hold nulls, which the merge keeps; every reader treats them as
+/// not set. A null inside a list is kept, for it has a position.
+pub fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(map) => Value::Object(
+            map.into_iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(key, value)| (key, without_nulls(value)))
+                .collect(),
+        ),
+        Value::Array(list) => Value::Array(list.into_iter().map(without_nulls).collect()),
+        scalar => scalar,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn the_path_of_the_fault_is_named() {
+        let fault = decode::<BTreeMap<String, Vec<u32>>>(json!({"a": [1, "x"]})).unwrap_err();
+        assert_eq!(fault.path, "a[1]");
+        assert_eq!(fault.under("spec").path, "spec.a[1]");
+    }
+
+    #[test]
+    fn nulls_count_as_not_set_at_any_depth() {
+        let value = json!({"a": null, "b": {"c": null, "d": [{"e": null}]}});
+        assert_eq!(without_nulls(value), json!({"b": {"d": [{}]}}));
+    }
+}

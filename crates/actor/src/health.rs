@@ -1,0 +1,107 @@
+//! `ActorHealth`, the provider's object that watches one actor's pods.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Kind of the object.
+pub const KIND: &str = "ActorHealth";
+/// Name of the composed resource.
+pub const RESOURCE_NAME: &str = "health";
+
+/// `spec` of an ActorHealth.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthSpec {
+    /// What is watched.
+    pub for_provider: ForProvider,
+}
+
+/// What an ActorHealth watches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForProvider {
+    /// The actor.
+    pub actor: String,
+    /// The workload that makes the pods.
+    pub workload: WorkloadReference,
+    /// Labels of the pods.
+    pub pod_selector: BTreeMap<String, String>,
+}
+
+/// A workload in the actor's namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadReference {
+    /// `Deployment` or `StatefulSet`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// `status.atProvider` of an ActorHealth. Unknown is absent, never 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AtProvider {
+    /// Pods that are ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<u32>,
+    /// Pods that crash or cannot pull an image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing: Option<u32>,
+    /// Pods of any revision that have not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<u32>,
+    /// Replicas that the HPA or the workload asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub desired: Option<u32>,
+    /// The last change of the number of replicas.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_scale: Option<LastScale>,
+    /// What is wrong with the pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<Signal>,
+    /// Whether a pod has ever been ready.
+    pub ever_ready: bool,
+    /// Another scaler on the same workload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreign_scaler: Option<ForeignScaler>,
+}
+
+/// A change of the number of replicas.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastScale {
+    /// When, RFC 3339.
+    pub time: String,
+    /// `Up` or `Down`.
+    pub direction: String,
+    /// Replicas before.
+    pub from: u32,
+    /// Replicas after.
+    pub to: u32,
+}
+
+/// What is wrong with an actor's pods.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signal {
+    /// The word for the STATUS column.
+    pub word: String,
+    /// The container concerned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// What the kubelet or scheduler says.
+    pub message: String,
+    /// Since when, RFC 3339.
+    pub since: String,
+}
+
+/// A scaler of somebody else's on our workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForeignScaler {
+    /// Its group and version.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}

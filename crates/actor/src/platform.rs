@@ -1,0 +1,177 @@
+//! The platform's settings: one EnvironmentConfig that the platform team writes.
+//!
+//! `""` and `null` mean not set everywhere. A transport is read only when an
+//! actor uses it, so that a fault in one does not stop the actors of another.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::decode::{DecodeError, decode};
+use crate::queue::DeletionPolicy;
+use crate::spec::PullPolicy;
+use crate::transport::{Transport, TransportError};
+
+/// The platform's settings.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Platform {
+    /// The transport of actors that name none; see [`Platform::default_transport`].
+    pub default_transport: Option<String>,
+    /// How queues are named; see [`Platform::queue_name_template`].
+    pub queue_name_template: Option<String>,
+    /// What becomes of a queue whose actor is deleted, unless the actor says.
+    pub queue_deletion_policy: DeletionPolicy,
+    /// Longest grace period of a pod; see [`Platform::max_grace_period_seconds`].
+    pub max_grace_period_seconds: Option<u32>,
+    /// Whether a flavor must carry the label `asya.sh/flavor: <name>`.
+    pub require_flavor_label: bool,
+    /// The queueing systems that actors may name, unread.
+    pub transports: BTreeMap<String, Value>,
+    /// The injected sidecar.
+    pub sidecar: SidecarDefaults,
+    /// The runtime script and the REST adapter.
+    pub runtime: RuntimeDefaults,
+    /// Where the sidecar reports progress.
+    #[serde(rename = "gatewayURL")]
+    pub gateway_url: Option<String>,
+    /// The actors at which routes end.
+    pub end_actors: EndActors,
+}
+
+/// The sidecar, for actors that do not say otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SidecarDefaults {
+    /// Its image.
+    pub image: Option<String>,
+    /// Its pull policy.
+    pub image_pull_policy: Option<PullPolicy>,
+    /// Its resources.
+    pub resources: Option<Map<String, Value>>,
+}
+
+/// The runtime script, for all actors.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RuntimeDefaults {
+    /// A ConfigMap in each actor's namespace that holds the script already.
+    pub config_map: Option<String>,
+    /// The script itself.
+    pub script: Option<String>,
+    /// A released version of our script; the newest unless given.
+    pub version: Option<String>,
+    /// Image of the REST adapter in mode Binding.
+    pub adapter_image: Option<String>,
+}
+
+/// The actors at which routes end.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EndActors {
+    /// Where finished messages go.
+    pub sink: String,
+    /// Where failed messages go.
+    pub sump: String,
+}
+
+impl Default for EndActors {
+    fn default() -> Self {
+        Self {
+            sink: "x-sink".to_owned(),
+            sump: "x-sump".to_owned(),
+        }
+    }
+}
+
+impl EndActors {
+    /// Whether `actor` ends routes: it then forwards nothing.
+    pub fn is_end(&self, actor: &str) -> bool {
+        ["happy-end", "error-end"].contains(&actor) || actor == self.sink || actor == self.sump
+    }
+}
+
+impl Platform {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// The first setting outside `transports` that does not have its type.
+    pub fn parse(document: Value) -> Result<Self, DecodeError> {
+        decode(without_empty(document))
+    }
+
+    /// How queues are named: `asya-{actor}` unless said otherwise. `{actor}`
+    /// and `{namespace}` are filled in.
+    pub fn queue_name_template(&self) -> &str {
+        self.queue_name_template
+            .as_deref()
+            .unwrap_or("asya-{actor}")
+    }
+
+    /// Longest grace period of a pod, in seconds: 3600 unless said otherwise.
+    pub fn max_grace_period_seconds(&self) -> u32 {
+        self.max_grace_period_seconds.unwrap_or(3600)
+    }
+
+    /// The transport of actors that name none: `defaultTransport`, else the
+    /// only enabled one.
+    ///
+    /// # Errors
+    /// When there is none, or more than one and no default.
+    pub fn default_transport(&self) -> Result<&str, TransportError> {
+        if let Some(name) = &self.default_transport {
+            return Ok(name);
+        }
+        let enabled = self.enabled_transports();
+        match enabled[..] {
+            [] => Err(TransportError::NoneEnabled),
+            [only] => Ok(only),
+            _ => Err(TransportError::Ambiguous {
+                enabled: enabled.join(", "),
+            }),
+        }
+    }
+
+    /// The transport called `name`, read and checked.
+    ///
+    /// # Errors
+    /// When it is not there, disabled or misconfigured.
+    pub fn transport(&self, name: &str) -> Result<Transport, TransportError> {
+        let Some(document) = self.transports.get(name) else {
+            return Err(TransportError::Unknown {
+                name: name.to_owned(),
+                known: self
+                    .transports
+                    .keys()
+                    .cloned()
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            });
+        };
+        Transport::parse(name, document.clone(), self.queue_name_template())
+    }
+
+    /// The names of the transports that are not disabled, sorted.
+    fn enabled_transports(&self) -> Vec<&str> {
+        let disabled = |document: &Value| document.get("enabled") == Some(&Value::Bool(false));
+        self.transports
+            .iter()
+            .filter(|(_, document)| !disabled(document))
+            .map(|(name, _)| name.as_str())
+            .collect()
+    }
+}
+
+/// `value` without empty texts in maps, for they mean not set.
+fn without_empty(value: Value) -> Value {
+    match value {
+        Value::Object(map) => Value::Object(
+            map.into_iter()
+                .filter(|(_, value)| value.as_str() != Some(""))
+                .map(|(key, value)| (key, without_empty(value)))
+                .collect(),
+        ),
+        other => other,
+    }
+}

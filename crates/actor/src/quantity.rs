@@ -1,0 +1,99 @@
+//! Kubernetes quantities (`500m`, `2`, `8Gi`, `1e3`).
+//!
+//! The grammar is the API server's (`apimachinery/pkg/api/resource`): a signed
+//! decimal number with one of the suffixes `n u m k M G T P E`, `Ki Mi Gi Ti
+//! Pi Ei`, or a decimal exponent. Only the form is checked and numbers are
+//! written as texts; nothing is computed, so nothing is rounded.
+
+use serde_json::{Number, Value};
+
+/// A value is not a quantity.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{found} is not a quantity such as \"500m\", \"2\" or \"8Gi\"")]
+pub struct ParseQuantityError {
+    /// The value, as JSON.
+    pub found: String,
+}
+
+const SUFFIXES: [&str; 16] = [
+    "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei",
+];
+
+/// The quantity as the text that Kubernetes stores: `2` becomes `"2"`, `0.5`
+/// becomes `"0.5"`, a valid text stays as it is.
+pub fn text(value: &Value) -> Result<String, ParseQuantityError> {
+    let text = match value {
+        Value::String(text) if is_quantity(text) => Some(text.clone()),
+        Value::Number(number) => Some(number_text(number)),
+        _ => None,
+    };
+    text.ok_or_else(|| ParseQuantityError {
+        found: value.to_string(),
+    })
+}
+
+/// A number as a plain decimal text: integral ones without a fraction.
+pub fn number_text(number: &Number) -> String {
+    match (number.as_i64(), number.as_f64()) {
+        (Some(integer), _) => integer.to_string(),
+        (None, Some(float)) => format!("{float}"),
+        (None, None) => number.to_string(),
+    }
+}
+
+fn is_quantity(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let end = unsigned
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(unsigned.len());
+    let (digits, suffix) = unsigned.split_at(end);
+    is_decimal(digits) && (SUFFIXES.contains(&suffix) || is_exponent(suffix))
+}
+
+fn is_decimal(digits: &str) -> bool {
+    digits.matches('.').count() <= 1 && digits.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+fn is_exponent(suffix: &str) -> bool {
+    let Some(power) = suffix.strip_prefix(['e', 'E']) else {
+        return false;
+    };
+    let power = power.strip_prefix(['+', '-']).unwrap_or(power);
+    !power.is_empty() && power.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn quantities_are_written_as_the_api_server_stores_them() {
+        let cases = [
+            (json!(2), Some("2"), "a number"),
+            (json!(0.5), Some("0.5"), "a fraction"),
+            (json!(3.0), Some("3"), "integral numbers lose the fraction"),
+            (json!("500m"), Some("500m"), "milli"),
+            (json!("8Gi"), Some("8Gi"), "binary"),
+            (json!("1Ei"), Some("1Ei"), "exbi"),
+            (json!("1E"), Some("1E"), "exa, not an exponent"),
+            (json!("1e3"), Some("1e3"), "exponent"),
+            (json!("1E-3"), Some("1E-3"), "negative exponent"),
+            (json!(".5"), Some(".5"), "no digit before the point"),
+            (
+                json!("12345678901234567890"),
+                Some("12345678901234567890"),
+                "never through a float",
+            ),
+            (json!("8 Gi"), None, "no spaces"),
+            (json!("lots"), None, "no number"),
+            (json!("1.2.3"), None, "two points"),
+            (json!("5gb"), None, "unknown suffix"),
+            (json!(""), None, "nothing"),
+            (json!(true), None, "not a number or text"),
+        ];
+        for (value, expected, reason) in cases {
+            assert_eq!(text(&value).ok().as_deref(), expected, "{value}: {reason}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `Queue`, the provider's object that owns one queue.
+
+use serde::{Deserialize, Serialize};
+
+use crate::transport::QueueType;
+
+/// Kind of the object.
+pub const KIND: &str = "Queue";
+/// Name of the composed resource.
+pub const RESOURCE_NAME: &str = "queue";
+
+/// `spec` of a Queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueSpec {
+    /// The queue's settings.
+    pub for_provider: ForProvider,
+    /// What the provider may do; without `Delete` the queue outlives the object.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub management_policies: Vec<String>,
+    /// With whose credentials.
+    pub provider_config_ref: ProviderConfigRef,
+}
+
+/// The settings of a queue: those common to all, and exactly one of
+/// `rabbitmq` and `sqs`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForProvider {
+    /// Whether a queue without an owner's mark may be taken over.
+    #[serde(default)]
+    pub adopt: bool,
+    /// Whether deletion waits until the queue is empty.
+    #[serde(default)]
+    pub delete_only_if_empty: bool,
+    /// A queue of RabbitMQ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rabbitmq: Option<RabbitMqQueue>,
+    /// A queue of SQS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sqs: Option<SqsQueue>,
+}
+
+/// A queue of SQS. `region`, `accountId` and `endpoint` are its identity and
+/// never change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SqsQueue {
+    /// AWS region.
+    pub region: String,
+    /// AWS account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<String>,
+    /// Endpoint, where it is not AWS's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Seconds in which a received message is hidden, 0 to 43200.
+    pub visibility_timeout_seconds: u32,
+    /// Seconds that a message is kept, 60 to 1209600.
+    pub message_retention_seconds: u32,
+    /// Seconds that a receive waits for a message, 0 to 20.
+    pub receive_wait_time_seconds: u32,
+    /// Where messages go that are received again and again.
+    pub dead_letter: DeadLetter,
+}
+
+/// A queue of RabbitMQ. `host`, `vhost` and `queueType` are its identity and
+/// never change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RabbitMqQueue {
+    /// Host of the broker.
+    pub host: String,
+    /// Virtual host.
+    pub vhost: String,
+    /// Durable topic exchange to which sidecars publish.
+    pub exchange: String,
+    /// Keys by which the exchange routes messages here: the actor's name and
+    /// the queue's.
+    pub routing_keys: Vec<String>,
+    /// Type of the queue.
+    pub queue_type: QueueType,
+    /// Milliseconds that a consumer may hold a message, where the broker's own
+    /// limit would be too short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consumer_timeout_milliseconds: Option<u64>,
+    /// Where messages go that are delivered again and again.
+    pub dead_letter: DeadLetter,
+}
+
+/// Dead-lettering of one queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeadLetter {
+    /// Whether it is on.
+    pub enabled: bool,
+    /// Receives after which a message is dead-lettered.
+    pub max_receive_count: u32,
+}
+
+/// Which ProviderConfig an object uses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderConfigRef {
+    /// `ProviderConfig` (of the object's namespace) or `ClusterProviderConfig`.
+    #[serde(default = "cluster_provider_config")]
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+fn cluster_provider_config() -> String {
+    "ClusterProviderConfig".to_owned()
+}
+
+impl ProviderConfigRef {
+    /// The ClusterProviderConfig called `name`.
+    pub fn cluster(name: &str) -> Self {
+        Self {
+            kind: cluster_provider_config(),
+            name: name.to_owned(),
+        }
+    }
+}
+
+/// What becomes of a queue when its actor is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum DeletionPolicy {
+    /// It is deleted, with whatever it holds.
+    #[default]
+    Delete,
+    /// It is deleted once it holds nothing; the object waits for that.
+    DeleteIfEmpty,
+    /// It stays; a later actor of the same namespace and name finds it by its mark.
+    Orphan,
+}

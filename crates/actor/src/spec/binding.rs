@@ -1,0 +1,59 @@
+//! `spec.workloadRef`, `spec.runtime` and `spec.binding`: a workload that
+//! another operator owns.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::entry::EnvVar;
+
+/// The workload to bind to, by group and kind in any served version.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadRef {
+    /// Group and version.
+    pub api_version: String,
+    /// Kind.
+    pub kind: String,
+    /// Name, in the actor's namespace.
+    pub name: String,
+}
+
+/// The REST adapter: an `asya-runtime` container that forwards messages to an
+/// inference server.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RuntimeAdapter {
+    /// Image; the platform's `runtime.adapterImage` unless given.
+    pub image: Option<String>,
+    /// The handler that forwards.
+    pub handler: Option<String>,
+    /// Where the inference server listens.
+    #[serde(rename = "targetURL")]
+    pub target_url: Option<String>,
+    /// Environment of the container.
+    pub env: Vec<EnvVar>,
+    /// Resources of the container.
+    pub resources: Option<Map<String, Value>>,
+}
+
+/// How a bound workload is treated.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Binding {
+    /// Where adapter and sidecar run.
+    pub strategy: BindingStrategy,
+    /// Whether the target itself is scaled too.
+    pub scale_target: Option<bool>,
+}
+
+/// Where adapter and sidecar of a bound actor run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum BindingStrategy {
+    /// Decided by the target's kind.
+    #[default]
+    Auto,
+    /// In the target's pods.
+    Inject,
+    /// In a Deployment of our own.
+    Adapter,
+}

@@ -1,0 +1,180 @@
+//! The three ways to say what runs, of which an actor uses one.
+
+use serde_json::{Map, Value};
+
+use super::{INLINE_POD_FIELDS, Spec};
+
+/// Which of the three ways a resolved spec uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `image`, `handler` and the other pod fields.
+    Inline,
+    /// A pod template of the user's own.
+    Workload,
+    /// A workload that another operator owns.
+    WorkloadRef,
+}
+
+/// A spec says what runs in no way, or in two.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormError {
+    /// None of the three.
+    #[error(
+        "nothing says what runs: set 'image' and 'handler' (here or in a flavor), 'workload', or 'workloadRef'"
+    )]
+    None,
+    /// Both exclusive forms.
+    #[error("Exactly one of 'workload' or 'workloadRef' must be set")]
+    Both,
+    /// An inline pod field beside an exclusive form.
+    #[error("'{field}' cannot stand beside '{form}': write it in '{instead}'")]
+    Beside {
+        /// The field.
+        field: &'static str,
+        /// The exclusive form.
+        form: &'static str,
+        /// Where it belongs.
+        instead: &'static str,
+    },
+    /// A field of mode Binding in an actor that binds to nothing.
+    #[error("'{field}' needs 'workloadRef': it describes how to bind to that workload")]
+    BindsNothing {
+        /// The field.
+        field: &'static str,
+    },
+}
+
+impl Form {
+    /// The form of a resolved spec.
+    ///
+    /// # Errors
+    /// When it has none or both exclusive ones.
+    pub fn of(spec: &Spec) -> Result<Self, FormError> {
+        match (&spec.workload, &spec.workload_ref) {
+            (Some(_), Some(_)) => Err(FormError::Both),
+            (Some(_), None) => Ok(Self::Workload),
+            (None, Some(_)) => Ok(Self::WorkloadRef),
+            (None, None) if spec.image.is_none() && spec.handler.is_none() => Err(FormError::None),
+            (None, None) => Ok(Self::Inline),
+        }
+    }
+
+    /// `Standalone` or `Binding`, as in `status.mode`.
+    pub fn mode(self) -> &'static str {
+        match self {
+            Self::Inline | Self::Workload => "Standalone",
+            Self::WorkloadRef => "Binding",
+        }
+    }
+}
+
+/// Whether the actor's *own* spec, before the merge, mixes forms. What a flavor
+/// gives may stand beside any form.
+///
+/// # Errors
+/// The first field, in alphabetical order, that does not go with the others.
+pub fn beside_exclusive(own: &Map<String, Value>) -> Result<(), FormError> {
+    let is_set = |field: &str| own.get(field).is_some_and(|value| !value.is_null());
+    let (form, instead, allowed) = match (is_set("workload"), is_set("workloadRef")) {
+        (true, true) => return Err(FormError::Both),
+        (true, false) => ("workload", "workload.template", Some("handler")),
+        (false, true) => ("workloadRef", "runtime", None),
+        (false, false) => ("", "", None),
+    };
+    if form != "workloadRef"
+        && let Some(field) = ["binding", "runtime"]
+            .into_iter()
+            .find(|field| is_set(field))
+    {
+        return Err(FormError::BindsNothing { field });
+    }
+    if form.is_empty() {
+        return Ok(());
+    }
+    INLINE_POD_FIELDS
+        .into_iter()
+        .find(|field| is_set(field) && Some(*field) != allowed)
+        .map_or(Ok(()), |field| {
+            Err(FormError::Beside {
+                field,
+                form,
+                instead,
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn forms_exclude_each_other_in_the_actors_own_spec() {
+        let cases = [
+            (json!({"image": "a", "handler": "b"}), None, "inline"),
+            (
+                json!({"workload": {}, "handler": "b"}),
+                None,
+                "a handler may stand beside a template",
+            ),
+            (
+                json!({"workload": {}, "image": null}),
+                None,
+                "null is not set",
+            ),
+            (
+                json!({"workload": {}, "stateProxy": []}),
+                None,
+                "injected, not part of the template",
+            ),
+            (
+                json!({"workloadRef": {}, "runtime": {}, "binding": {}}),
+                None,
+                "binding",
+            ),
+            (
+                json!({"workload": {}, "workloadRef": {}}),
+                Some("Exactly one of 'workload' or 'workloadRef' must be set"),
+                "both",
+            ),
+            (
+                json!({"workload": {}, "env": []}),
+                Some("'env' cannot stand beside 'workload': write it in 'workload.template'"),
+                "beside",
+            ),
+            (
+                json!({"workloadRef": {}, "image": "a"}),
+                Some("'image' cannot stand beside 'workloadRef': write it in 'runtime'"),
+                "beside",
+            ),
+            (
+                json!({"image": "a", "runtime": {}}),
+                Some("'runtime' needs 'workloadRef': it describes how to bind to that workload"),
+                "alone",
+            ),
+            (
+                json!({"workload": {}, "binding": {}}),
+                Some("'binding' needs 'workloadRef': it describes how to bind to that workload"),
+                "alone",
+            ),
+        ];
+        for (own, expected, reason) in cases {
+            let error = beside_exclusive(own.as_object().unwrap())
+                .err()
+                .map(|e| e.to_string());
+            assert_eq!(error.as_deref(), expected, "{reason}");
+        }
+    }
+
+    #[test]
+    fn the_mode_is_implied() {
+        let form = |document| Form::of(&Spec::parse(document).unwrap());
+        assert_eq!(
+            form(json!({"image": "a"})).map(Form::mode),
+            Ok("Standalone")
+        );
+        let bound = json!({"workloadRef": {"apiVersion": "a/v1", "kind": "K", "name": "n"}});
+        assert_eq!(form(bound).map(Form::mode), Ok("Binding"));
+        assert_eq!(form(json!({"replicas": 1})), Err(FormError::None));
+    }
+}

@@ -1,0 +1,352 @@
+//! The spec of an actor, read once into types.
+//!
+//! [`Spec`] is what comes out of the merge of flavors and the actor's own
+//! fields. No field has a default in the API server's schema, because one would
+//! silently beat every flavor; defaults are the accessors here.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::decode::{DecodeError, decode};
+use crate::entry::{EnvVar, Named, VolumeMount};
+
+mod aliases;
+mod binding;
+mod fields;
+mod form;
+mod resiliency;
+mod scaling;
+mod workload;
+
+pub use aliases::{AliasError, normalise_aliases};
+pub use binding::{Binding, BindingStrategy, RuntimeAdapter, WorkloadRef};
+pub use fields::{
+    INFRASTRUCTURE, INLINE_POD_FIELDS, KNOWN_FIELDS, LEGACY_MACHINERY, MACHINERY, unknown_fields,
+    without_machinery,
+};
+pub use form::{Form, FormError, beside_exclusive};
+pub use resiliency::{Resiliency, Retry};
+pub use scaling::{Advanced, Scaling};
+pub use workload::{Workload, WorkloadKind};
+
+/// The resolved spec of an actor: what its flavors give and itself says.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Spec {
+    /// Name of the actor where it differs from the object's; see
+    /// [`crate::names::ActorName`].
+    pub actor: Option<String>,
+    /// Entry of the platform's transports.
+    pub transport: Option<String>,
+    /// Flavors, applied left to right.
+    pub flavors: Vec<String>,
+
+    /// Image of `asya-runtime`; holds the user's handler.
+    pub image: Option<String>,
+    /// The handler, `module.function` or `module.Class.method`.
+    pub handler: Option<String>,
+    /// When the kubelet pulls `image`; `IfNotPresent` unless said otherwise.
+    pub image_pull_policy: Option<PullPolicy>,
+    /// The Python that runs the handler; see [`Spec::python_executable`].
+    pub python_executable: Option<String>,
+    /// Replicas while scaling is off.
+    pub replicas: Option<u32>,
+    /// Environment of `asya-runtime`.
+    pub env: Vec<EnvVar>,
+    /// Secret keys that become environment variables of `asya-runtime`.
+    pub secret_refs: Vec<SecretRef>,
+    /// Resources of `asya-runtime`; quantities may be numbers.
+    pub resources: Option<Map<String, Value>>,
+    /// Tolerations of the pod.
+    pub tolerations: Vec<Map<String, Value>>,
+    /// Node labels that the pod needs.
+    pub node_selector: BTreeMap<String, String>,
+    /// Volumes of the pod.
+    pub volumes: Vec<Named>,
+    /// Volume mounts of `asya-runtime`.
+    pub volume_mounts: Vec<VolumeMount>,
+
+    /// Autoscaling by KEDA.
+    pub scaling: Scaling,
+    /// Timeout, retries and what is not retried.
+    pub resiliency: Resiliency,
+    /// The injected sidecar.
+    pub sidecar: Sidecar,
+    /// State that handlers read and write as files.
+    pub state_proxy: Vec<StateProxy>,
+    /// The actor's queue.
+    pub queue: QueueOptions,
+
+    /// Affinity of the pod.
+    pub affinity: Option<Map<String, Value>>,
+    /// Topology spread constraints of the pod.
+    pub topology_spread_constraints: Vec<Map<String, Value>>,
+    /// Secrets with which images are pulled.
+    pub image_pull_secrets: Vec<Named>,
+    /// ServiceAccount of the pod; it must exist.
+    pub service_account_name: Option<String>,
+    /// Priority class of the pod.
+    pub priority_class_name: Option<String>,
+    /// Runtime class of the pod.
+    pub runtime_class_name: Option<String>,
+    /// Seconds between SIGTERM and SIGKILL; derived from the timeout unless given.
+    pub termination_grace_period_seconds: Option<u32>,
+    /// Security context of the pod.
+    pub security_context: Option<Map<String, Value>>,
+    /// Security context of `asya-runtime`.
+    pub container_security_context: Option<Map<String, Value>>,
+    /// Init containers of the pod.
+    pub init_containers: Vec<Named>,
+    /// Arguments after the runtime script.
+    pub args: Vec<String>,
+    /// Lifecycle hooks of `asya-runtime`.
+    pub lifecycle: Option<Map<String, Value>>,
+    /// Liveness probe of `asya-runtime`, in place of the injected one.
+    pub liveness_probe: Option<Map<String, Value>>,
+    /// Readiness probe of `asya-runtime`, in place of the injected one.
+    pub readiness_probe: Option<Map<String, Value>>,
+    /// Startup probe of `asya-runtime`, in place of the injected one.
+    pub startup_probe: Option<Map<String, Value>>,
+    /// Update strategy of the Deployment.
+    pub strategy: Option<Map<String, Value>>,
+    /// Labels of the pods beside our own.
+    pub pod_labels: BTreeMap<String, String>,
+    /// Annotations of the pods.
+    pub pod_annotations: BTreeMap<String, String>,
+
+    /// The pod template of the user's own, in place of the inline fields.
+    pub workload: Option<Workload>,
+    /// A workload that another operator owns.
+    pub workload_ref: Option<WorkloadRef>,
+    /// The REST adapter beside a bound workload.
+    pub runtime: Option<RuntimeAdapter>,
+    /// How a bound workload is treated.
+    pub binding: Binding,
+}
+
+/// When the kubelet pulls an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum PullPolicy {
+    /// At every start of a container.
+    Always,
+    /// When the node does not have it.
+    #[default]
+    IfNotPresent,
+    /// Not at all: it must be on the node.
+    Never,
+}
+
+/// Keys of one Secret that become environment variables.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretRef {
+    /// The Secret, in the actor's namespace.
+    pub secret_name: String,
+    /// Its keys.
+    pub keys: Vec<SecretKey>,
+}
+
+/// One key of a Secret and the variable it fills.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretKey {
+    /// Key of the Secret.
+    pub key: String,
+    /// Name of the environment variable.
+    pub env_var: String,
+}
+
+/// What an actor says of the injected sidecar.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Sidecar {
+    /// Image, in place of the platform's.
+    pub image: Option<String>,
+    /// Pull policy, in place of the platform's.
+    pub image_pull_policy: Option<PullPolicy>,
+    /// Environment beside what is injected; tunables are replaced in place.
+    pub env: Vec<EnvVar>,
+    /// Resources, in place of the platform's.
+    pub resources: Option<Map<String, Value>>,
+}
+
+/// Files that a connector container keeps somewhere durable.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StateProxy {
+    /// Name; part of the container's and the socket's.
+    pub name: String,
+    /// Where the handler finds the files.
+    pub mount: StateMount,
+    /// When writes reach the store.
+    #[serde(default)]
+    pub write_mode: WriteMode,
+    /// The container that talks to the store.
+    pub connector: Connector,
+}
+
+/// Where a state proxy's files appear.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct StateMount {
+    /// Absolute path in `asya-runtime`.
+    pub path: String,
+}
+
+/// When writes reach the store behind a state proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WriteMode {
+    /// At the end of a call.
+    #[default]
+    Buffered,
+    /// At once.
+    Passthrough,
+}
+
+impl WriteMode {
+    /// The mode as the runtime reads it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Buffered => "buffered",
+            Self::Passthrough => "passthrough",
+        }
+    }
+}
+
+/// The container behind a state proxy.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Connector {
+    /// Its image.
+    pub image: String,
+    /// Its environment.
+    #[serde(default)]
+    pub env: Vec<EnvVar>,
+    /// Its resources.
+    #[serde(default)]
+    pub resources: Option<Map<String, Value>>,
+}
+
+/// What an actor says of its queue.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct QueueOptions {
+    /// What becomes of the queue when the actor is deleted.
+    pub deletion_policy: Option<crate::queue::DeletionPolicy>,
+    /// Whether a queue that somebody else made may be taken over.
+    pub adopt: Option<bool>,
+    /// Where messages go that fail again and again.
+    pub dead_letter: DeadLetterOptions,
+}
+
+/// Dead-lettering as an actor, a flavor or the platform says it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DeadLetterOptions {
+    /// Whether it is on.
+    pub enabled: Option<bool>,
+    /// Receives after which a message is dead-lettered, 1 or more.
+    pub max_receive_count: Option<u32>,
+}
+
+impl Spec {
+    /// Reads a resolved spec. Aliases must have been normalised before
+    /// ([`normalise_aliases`]); keys that the API does not know are passed over.
+    ///
+    /// # Errors
+    /// The first field that does not have its type, with its path.
+    pub fn parse(document: Value) -> Result<Self, DecodeError> {
+        decode(document)
+    }
+
+    /// The pull policy of `asya-runtime`.
+    pub fn image_pull_policy(&self) -> PullPolicy {
+        self.image_pull_policy.unwrap_or_default()
+    }
+
+    /// The Python that runs the handler: `pythonExecutable`, else
+    /// `ASYA_PYTHONEXECUTABLE` of the actor's environment, else `python3`.
+    pub fn python_executable(&self) -> &str {
+        self.python_executable
+            .as_deref()
+            .or_else(|| value_of(&self.env, "ASYA_PYTHONEXECUTABLE"))
+            .unwrap_or("python3")
+    }
+}
+
+/// The literal value of the last variable called `name`.
+pub fn value_of<'a>(env: &'a [EnvVar], name: &str) -> Option<&'a str> {
+    env.iter()
+        .rev()
+        .find(|variable| variable.name() == name)?
+        .value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn faults_name_their_path() {
+        let cases = [
+            (
+                json!({"scaling": {"minReplicaCount": "1"}}),
+                "scaling.minReplicaCount",
+                "a text",
+            ),
+            (json!({"replicas": -1}), "replicas", "negative"),
+            (
+                json!({"env": [{"value": "x"}]}),
+                "env[0]",
+                "a variable without a name",
+            ),
+            (
+                json!({"imagePullPolicy": "Sometimes"}),
+                "imagePullPolicy",
+                "not a policy",
+            ),
+            (
+                json!({"nodeSelector": {"a": true}}),
+                "nodeSelector.a",
+                "labels are texts",
+            ),
+            (
+                json!({"stateProxy": [{"name": "a"}]}),
+                "stateProxy[0]",
+                "no mount",
+            ),
+        ];
+        for (document, path, reason) in cases {
+            assert_eq!(Spec::parse(document).unwrap_err().path, path, "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_not_shown_where_it_may_be_secret() {
+        let error = Spec::parse(json!({"env": [{"name": "PIN", "value": 4711}]})).unwrap_err();
+        assert!(!error.to_string().contains("4711"), "{error}");
+    }
+
+    #[test]
+    fn nulls_and_unknown_keys_do_not_disturb() {
+        let spec = Spec::parse(json!({"image": null, "env": null, "colour": "red"})).unwrap();
+        assert_eq!(spec, Spec::default());
+    }
+
+    #[test]
+    fn the_python_comes_from_the_field_then_the_environment() {
+        let spec = |document| Spec::parse(document).unwrap();
+        let env = json!([{"name": "ASYA_PYTHONEXECUTABLE", "value": "/venv/bin/python"}]);
+        assert_eq!(spec(json!({})).python_executable(), "python3");
+        assert_eq!(
+            spec(json!({"env": env})).python_executable(),
+            "/venv/bin/python"
+        );
+        assert_eq!(
+            spec(json!({"env": env, "pythonExecutable": "pypy3"})).python_executable(),
+            "pypy3"
+        );
+    }
+}

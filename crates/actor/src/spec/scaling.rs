@@ -1,0 +1,82 @@
+//! `spec.scaling`: what KEDA is told.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// Autoscaling, as KEDA's ScaledObject knows it.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Scaling {
+    /// Whether KEDA scales the actor; see [`Scaling::enabled`].
+    pub enabled: Option<bool>,
+    /// Fewest replicas; see [`Scaling::min`].
+    pub min_replica_count: Option<u32>,
+    /// Most replicas; see [`Scaling::max`].
+    pub max_replica_count: Option<u32>,
+    /// Seconds between two looks at the queue; see [`Scaling::polling_interval`].
+    pub polling_interval: Option<u32>,
+    /// Seconds from the last message to zero; see [`Scaling::cooldown_period`].
+    pub cooldown_period: Option<u32>,
+    /// Seconds after creation in which the actor is not scaled to zero.
+    pub initial_cooldown_period: Option<u32>,
+    /// Replicas while the queue is empty; below `minReplicaCount`.
+    pub idle_replica_count: Option<u32>,
+    /// Messages per replica; see [`Scaling::queue_length`].
+    pub queue_length: Option<u32>,
+    /// What KEDA does when it cannot read the queue.
+    pub fallback: Option<Map<String, Value>>,
+    /// Finer points.
+    pub advanced: Advanced,
+    /// Triggers after the queue's own.
+    pub additional_triggers: Vec<Map<String, Value>>,
+}
+
+/// `scaling.advanced`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Advanced {
+    /// Whether the workload gets its replicas back when KEDA lets go of it.
+    pub restore_to_original_replica_count: Option<bool>,
+    /// Expression over the triggers' names.
+    pub formula: Option<String>,
+    /// Target of the formula; KEDA wants a text.
+    pub target: Option<Value>,
+    /// Activation threshold of the formula; KEDA wants a text.
+    pub activation_target: Option<Value>,
+    /// `AverageValue` or `Value`.
+    pub metric_type: Option<String>,
+    /// HPA behaviour, in place of ours.
+    pub behavior: Option<Map<String, Value>>,
+}
+
+impl Scaling {
+    /// Whether KEDA scales the actor: yes, unless said otherwise.
+    pub fn enabled(&self) -> bool {
+        self.enabled.unwrap_or(true)
+    }
+
+    /// Fewest replicas: 0.
+    pub fn min(&self) -> u32 {
+        self.min_replica_count.unwrap_or(0)
+    }
+
+    /// Most replicas: 10.
+    pub fn max(&self) -> u32 {
+        self.max_replica_count.unwrap_or(10)
+    }
+
+    /// Seconds between two looks at the queue: 30.
+    pub fn polling_interval(&self) -> u32 {
+        self.polling_interval.unwrap_or(30)
+    }
+
+    /// Seconds from the last message to zero: 300.
+    pub fn cooldown_period(&self) -> u32 {
+        self.cooldown_period.unwrap_or(300)
+    }
+
+    /// Messages per replica: 5.
+    pub fn queue_length(&self) -> u32 {
+        self.queue_length.unwrap_or(5)
+    }
+}

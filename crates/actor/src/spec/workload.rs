@@ -1,0 +1,51 @@
+//! `spec.workload`: the pod template of the user's own.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A Deployment or StatefulSet whose pod template the user writes.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Workload {
+    /// What is rendered.
+    pub kind: WorkloadKind,
+    /// Replicas while scaling is off.
+    pub replicas: Option<u32>,
+    /// The PodTemplateSpec.
+    pub template: Map<String, Value>,
+    /// Update strategy, under the key that the kind has for it.
+    pub strategy: Option<Map<String, Value>>,
+    /// Claims of a StatefulSet.
+    pub volume_claim_templates: Vec<Map<String, Value>>,
+    /// Governing Service of a StatefulSet.
+    pub service_name: Option<String>,
+}
+
+/// The kinds of workload that are rendered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum WorkloadKind {
+    /// Pods that are all alike.
+    #[default]
+    Deployment,
+    /// Pods with a name and storage of their own.
+    StatefulSet,
+}
+
+impl WorkloadKind {
+    /// The kind as Kubernetes writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deployment => "Deployment",
+            Self::StatefulSet => "StatefulSet",
+        }
+    }
+
+    /// Name of the composed resource. It says the kind, so that a change of
+    /// kind removes the old workload.
+    pub fn resource_name(self) -> &'static str {
+        match self {
+            Self::Deployment => "deployment",
+            Self::StatefulSet => "statefulset",
+        }
+    }
+}

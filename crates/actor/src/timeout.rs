@@ -1,0 +1,120 @@
+//! The one timeout of an actor, and what follows from it.
+//!
+//! Everything that could kill or duplicate running work is derived from the
+//! runtime timeout: how long the queue hides a message, how long a pod may take
+//! to end, how long a RabbitMQ consumer may hold a message.
+
+use std::time::Duration;
+
+use crate::duration::{ParseDurationError, parse, parse_or_seconds, seconds_up};
+use crate::entry::EnvVar;
+
+/// The variable that gives the runtime timeout, in the sidecar's environment
+/// or the runtime's.
+pub const VARIABLE: &str = "ASYA_RUNTIME_TIMEOUT";
+/// The timeout of an actor that says nothing: 5 minutes.
+pub const DEFAULT: Duration = Duration::from_secs(300);
+/// Longest visibility timeout of SQS, in seconds.
+pub const VISIBILITY_MAX: u64 = 43_200;
+/// Time for the sidecar to hand a result on after the handler has ended.
+const GRACE: Duration = Duration::from_secs(30);
+/// From this timeout on, RabbitMQ's consumer timeout (30 min by default) could
+/// take a message away while it is worked on.
+const LONG_WORK: Duration = Duration::from_secs(15 * 60);
+
+/// Why the timeout cannot be told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TimeoutError {
+    /// A variable that comes from a Secret or a field is not known here.
+    #[error(
+        "{place} takes {VARIABLE} from elsewhere (valueFrom): queue and pod limits follow from it, so write it as a literal value"
+    )]
+    FromElsewhere {
+        /// The field that holds the environment.
+        place: &'static str,
+    },
+    /// Not a duration.
+    #[error("{place}: {source}")]
+    Parse {
+        /// The field.
+        place: &'static str,
+        /// What is wrong with it.
+        source: ParseDurationError,
+    },
+    /// A handler needs some time.
+    #[error("{place} is zero: a handler needs some time, set for example \"5m\"")]
+    Zero {
+        /// The field.
+        place: &'static str,
+    },
+}
+
+/// Finds the runtime timeout: `ASYA_RUNTIME_TIMEOUT` of the sidecar's
+/// environment, else of the runtime's, else `resiliency.actorTimeout`, else
+/// [`DEFAULT`]. The variable holds a Go duration or whole seconds.
+pub fn runtime_timeout(
+    sidecar_env: &[EnvVar],
+    runtime_env: &[EnvVar],
+    actor_timeout: Option<&str>,
+) -> Result<Duration, TimeoutError> {
+    const ACTOR_TIMEOUT: &str = "resiliency.actorTimeout";
+    let (place, timeout) = match (
+        from_env("sidecar.env", sidecar_env)?,
+        from_env("the environment of asya-runtime", runtime_env)?,
+        actor_timeout,
+    ) {
+        (Some(timeout), _, _) => ("sidecar.env", timeout),
+        (None, Some(timeout), _) => ("the environment of asya-runtime", timeout),
+        (None, None, Some(text)) => (
+            ACTOR_TIMEOUT,
+            parse(text).map_err(|source| TimeoutError::Parse {
+                place: ACTOR_TIMEOUT,
+                source,
+            })?,
+        ),
+        (None, None, None) => return Ok(DEFAULT),
+    };
+    if timeout.is_zero() {
+        Err(TimeoutError::Zero { place })
+    } else {
+        Ok(timeout)
+    }
+}
+
+fn from_env(place: &'static str, env: &[EnvVar]) -> Result<Option<Duration>, TimeoutError> {
+    let Some(variable) = env
+        .iter()
+        .rev()
+        .find(|variable| variable.name() == VARIABLE)
+    else {
+        return Ok(None);
+    };
+    if variable.is_from_elsewhere() {
+        return Err(TimeoutError::FromElsewhere { place });
+    }
+    parse_or_seconds(variable.value().unwrap_or_default())
+        .map(Some)
+        .map_err(|source| TimeoutError::Parse { place, source })
+}
+
+/// Seconds in which a received message is hidden: twice the timeout, at most
+/// [`VISIBILITY_MAX`].
+pub fn visibility_timeout_seconds(timeout: Duration) -> u32 {
+    bounded(seconds_up(timeout * 2), VISIBILITY_MAX)
+}
+
+/// Seconds between SIGTERM and SIGKILL of a pod: the timeout and 30 s, at most
+/// `max` (the platform's `maxGracePeriodSeconds`).
+pub fn grace_period_seconds(timeout: Duration, max: u32) -> u32 {
+    bounded(seconds_up(timeout + GRACE), max.into())
+}
+
+/// Milliseconds that a RabbitMQ consumer may hold a message: twice the timeout
+/// where that exceeds 15 min; none where the broker's default suffices.
+pub fn consumer_timeout_milliseconds(timeout: Duration) -> Option<u64> {
+    (timeout > LONG_WORK).then(|| seconds_up(timeout * 2) * 1000)
+}
+
+fn bounded(seconds: u64, max: u64) -> u32 {
+    u32::try_from(seconds.min(max)).unwrap_or(u32::MAX)
+}

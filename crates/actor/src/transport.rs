@@ -1,0 +1,345 @@
+//! Queueing systems, as the platform configures them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::decode::{DecodeError, decode};
+use crate::queue::{DeadLetter, ProviderConfigRef};
+use crate::spec::DeadLetterOptions;
+
+/// One entry of the platform's transports, read and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transport {
+    /// Its name, which actors write in `spec.transport`.
+    pub name: String,
+    /// What it is and where.
+    pub config: Config,
+    /// With whose credentials the provider manages queues.
+    pub provider_config_ref: ProviderConfigRef,
+}
+
+/// What a transport is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Config {
+    /// Amazon SQS, or a service that speaks its protocol.
+    Sqs(Sqs),
+    /// RabbitMQ.
+    RabbitMq(RabbitMq),
+}
+
+/// Amazon SQS.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Sqs {
+    /// AWS region; required.
+    pub region: String,
+    /// AWS account, where queue URLs shall be known without asking.
+    pub account_id: Option<String>,
+    /// Endpoint, where it is not AWS's own.
+    pub endpoint: Option<String>,
+    /// IAM role of the actors' pods.
+    pub actor_role_arn: Option<String>,
+    /// Dead-lettering; off unless enabled, after 3 receives.
+    pub dead_letter: DeadLetterOptions,
+    /// Seconds in which a received message is hidden; derived from each
+    /// actor's timeout unless given.
+    pub visibility_timeout_seconds: Option<u32>,
+    /// Seconds that a receive waits for a message; see [`Sqs::wait_time_seconds`].
+    pub wait_time_seconds: Option<u32>,
+    /// Secret in the actor's namespace with `AWS_ACCESS_KEY_ID` and so on.
+    pub credentials_secret_ref: Option<SecretName>,
+}
+
+/// RabbitMQ.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RabbitMq {
+    /// Host; required.
+    pub host: String,
+    /// AMQP port; see [`RabbitMq::port`].
+    pub port: Option<u16>,
+    /// Virtual host; see [`RabbitMq::vhost`].
+    pub vhost: Option<String>,
+    /// Host of the management API, by which KEDA counts messages in work too.
+    pub management_host: Option<String>,
+    /// Port of the management API.
+    pub management_port: Option<u16>,
+    /// User, as a literal; see [`RabbitMq::username`].
+    pub username: Option<String>,
+    /// User, from a Secret in the actor's namespace.
+    pub username_secret_ref: Option<SecretKeyRef>,
+    /// Password; see [`RabbitMq::password_secret_ref`].
+    pub password_secret_ref: Option<SecretKeyRef>,
+    /// The whole URL, from a Secret in the actor's namespace.
+    pub url_secret_ref: Option<SecretKeyRef>,
+    /// Topic exchange; filled by [`Transport::parse`] when not given.
+    pub exchange: Option<String>,
+    /// Type of the queues.
+    pub queue_type: QueueType,
+    /// Dead-lettering; on unless disabled, after 20 deliveries.
+    pub dead_letter: DeadLetterOptions,
+    /// TLS.
+    pub tls: Tls,
+}
+
+/// A Secret by name.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct SecretName {
+    /// Its name.
+    pub name: String,
+}
+
+/// One key of a Secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretKeyRef {
+    /// The Secret's name.
+    pub name: String,
+    /// The key in it.
+    pub key: String,
+}
+
+/// TLS towards RabbitMQ.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Tls {
+    /// Whether it is used.
+    pub enabled: bool,
+    /// Certificate authority, where the system's do not suffice.
+    pub ca_secret_ref: Option<SecretKeyRef>,
+}
+
+/// Types of RabbitMQ queue that are made. A queue's type never changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QueueType {
+    /// Replicated; the only type with a delivery limit.
+    #[default]
+    Quorum,
+    /// On one node.
+    Classic,
+}
+
+/// Why an actor has no usable transport.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TransportError {
+    /// The platform has no entry of that name.
+    #[error(
+        "transport {name:?} is not among the platform's transports ({known}): name one of them in spec.transport, or add it to the platform's settings"
+    )]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The entries there are.
+        known: String,
+    },
+    /// The entry is there but switched off.
+    #[error(
+        "transport {name:?} is disabled in the platform's settings: enable it there or name another in spec.transport"
+    )]
+    Disabled {
+        /// The name.
+        name: String,
+    },
+    /// The entry does not say what is needed.
+    #[error("transport {name:?} is misconfigured in the platform's settings: {fault}")]
+    Misconfigured {
+        /// The name.
+        name: String,
+        /// What is wrong, and where.
+        fault: String,
+    },
+    /// No entry is enabled.
+    #[error(
+        "the platform's settings enable no transport: add one with type \"sqs\" or \"rabbitmq\" under transports"
+    )]
+    NoneEnabled,
+    /// Several are enabled, and none is the default.
+    #[error(
+        "the platform's settings enable several transports ({enabled}) and no defaultTransport: set it there or name one in spec.transport"
+    )]
+    Ambiguous {
+        /// Those enabled.
+        enabled: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    #[serde(default = "yes")]
+    enabled: bool,
+    r#type: Option<String>,
+    #[serde(default)]
+    config: Value,
+    provider_config_ref: Option<ProviderConfigRef>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Transport {
+    /// Reads one entry. `queue_name_template` decides the default exchange: one
+    /// for each namespace where queues are named by namespace too, for one
+    /// exchange would deliver to every namespace's actor of that name.
+    pub(crate) fn parse(
+        name: &str,
+        document: Value,
+        queue_name_template: &str,
+    ) -> Result<Self, TransportError> {
+        let misconfigured = |fault: String| TransportError::Misconfigured {
+            name: name.to_owned(),
+            fault,
+        };
+        let decoded = |error: DecodeError| misconfigured(error.to_string());
+        let entry: Entry = decode(document).map_err(decoded)?;
+        if !entry.enabled {
+            return Err(TransportError::Disabled {
+                name: name.to_owned(),
+            });
+        }
+        let config = if entry.config.is_null() {
+            Value::Object(serde_json::Map::default())
+        } else {
+            entry.config
+        };
+        let under_config = |error: DecodeError| decoded(error.under("config"));
+        let config = match entry.r#type.as_deref() {
+            Some("sqs") => Config::Sqs(decode::<Sqs>(config).map_err(under_config)?),
+            Some("rabbitmq") => {
+                let mut rabbitmq: RabbitMq = decode(config).map_err(under_config)?;
+                rabbitmq.exchange.get_or_insert_with(|| {
+                    let by_namespace = queue_name_template.contains("{namespace}");
+                    if by_namespace {
+                        "asya-{namespace}"
+                    } else {
+                        "asya"
+                    }
+                    .to_owned()
+                });
+                Config::RabbitMq(rabbitmq)
+            }
+            Some(other) => {
+                return Err(misconfigured(format!(
+                    "type {other:?} is neither \"sqs\" nor \"rabbitmq\""
+                )));
+            }
+            None => {
+                return Err(misconfigured(
+                    "type is missing: set \"sqs\" or \"rabbitmq\"".to_owned(),
+                ));
+            }
+        };
+        match &config {
+            Config::Sqs(sqs) if sqs.region.is_empty() => {
+                return Err(misconfigured("config.region is missing".to_owned()));
+            }
+            Config::RabbitMq(rabbitmq) if rabbitmq.host.is_empty() => {
+                return Err(misconfigured("config.host is missing".to_owned()));
+            }
+            _ => {}
+        }
+        let provider_config_ref = entry
+            .provider_config_ref
+            .unwrap_or_else(|| ProviderConfigRef::cluster(name));
+        Ok(Self {
+            name: name.to_owned(),
+            config,
+            provider_config_ref,
+        })
+    }
+
+    /// `sqs` or `rabbitmq`, as sidecars know it.
+    pub fn r#type(&self) -> &'static str {
+        match self.config {
+            Config::Sqs(_) => "sqs",
+            Config::RabbitMq(_) => "rabbitmq",
+        }
+    }
+
+    /// Dead-lettering of an actor's queue: what the actor says, else the
+    /// platform, else the transport's default.
+    pub fn dead_letter(&self, of_actor: DeadLetterOptions) -> DeadLetter {
+        let (of_platform, enabled, count) = match &self.config {
+            Config::Sqs(sqs) => (sqs.dead_letter, false, 3),
+            Config::RabbitMq(rabbitmq) => (rabbitmq.dead_letter, true, 20),
+        };
+        DeadLetter {
+            enabled: of_actor.enabled.or(of_platform.enabled).unwrap_or(enabled),
+            max_receive_count: of_actor
+                .max_receive_count
+                .or(of_platform.max_receive_count)
+                .unwrap_or(count),
+        }
+    }
+}
+
+impl Sqs {
+    /// Seconds that a receive waits for a message: 20 unless said otherwise.
+    pub fn wait_time_seconds(&self) -> u32 {
+        self.wait_time_seconds.unwrap_or(20)
+    }
+
+    /// The URL of a queue, where configuration alone determines it: account
+    /// and region, or an endpoint with an account.
+    pub fn queue_url(&self, queue: &str) -> Option<String> {
+        let account = self.account_id.as_deref()?;
+        let base = match &self.endpoint {
+            Some(endpoint) => endpoint.trim_end_matches('/').to_owned(),
+            None => format!("https://sqs.{}.{}", self.region, dns_suffix(&self.region)),
+        };
+        Some(format!("{base}/{account}/{queue}"))
+    }
+}
+
+/// The domain of AWS's endpoints in a region. Source: AWS partitions.
+fn dns_suffix(region: &str) -> &'static str {
+    if region.starts_with("cn-") {
+        "amazonaws.com.cn"
+    } else {
+        "amazonaws.com"
+    }
+}
+
+impl RabbitMq {
+    /// AMQP port: 5672, or 5671 with TLS.
+    pub fn port(&self) -> u16 {
+        self.port
+            .unwrap_or(if self.tls.enabled { 5671 } else { 5672 })
+    }
+
+    /// Virtual host: `/` unless said otherwise.
+    pub fn vhost(&self) -> &str {
+        self.vhost.as_deref().unwrap_or("/")
+    }
+
+    /// Port of the management API: 15672, or 15671 with TLS.
+    pub fn management_port(&self) -> u16 {
+        self.management_port
+            .unwrap_or(if self.tls.enabled { 15671 } else { 15672 })
+    }
+
+    /// The literal user: `guest` unless said otherwise. Not used where
+    /// `usernameSecretRef` gives it.
+    pub fn username(&self) -> &str {
+        self.username.as_deref().unwrap_or("guest")
+    }
+
+    /// The password: key `password` of Secret `rabbitmq-secret` unless said otherwise.
+    pub fn password_secret_ref(&self) -> SecretKeyRef {
+        self.password_secret_ref
+            .clone()
+            .unwrap_or_else(|| SecretKeyRef {
+                name: "rabbitmq-secret".to_owned(),
+                key: "password".to_owned(),
+            })
+    }
+
+    /// The exchange in `namespace`.
+    pub fn exchange(&self, namespace: &str) -> String {
+        self.exchange
+            .as_deref()
+            .unwrap_or("asya")
+            .replace("{namespace}", namespace)
+    }
+}

@@ -1,0 +1,125 @@
+//! The one way YAML is read and written.
+//!
+//! Manifests follow YAML 1.1 in the API server's tools, so legacy octals count
+//! and duplicate keys are refused. Integral floats become integers, as they do
+//! on their way through Crossplane.
+
+use serde_json::{Number, Value};
+
+/// A text is not YAML that a manifest may hold.
+#[derive(Debug, thiserror::Error)]
+pub enum YamlError {
+    /// The text could not be read.
+    #[error("cannot read YAML: {0}")]
+    Read(String),
+    /// The value could not be written.
+    #[error("cannot write YAML: {0}")]
+    Write(String),
+}
+
+/// Every document of a YAML stream; empty ones are left out.
+pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple_with_options(text, options()).map_err(read_error)?;
+    Ok(documents
+        .into_iter()
+        .filter(|document| !document.is_null())
+        .map(integers)
+        .collect())
+}
+
+/// The only document of a YAML text.
+pub fn document(text: &str) -> Result<Value, YamlError> {
+    serde_saphyr::from_str_with_options(text, options())
+        .map(integers)
+        .map_err(read_error)
+}
+
+/// A value as a YAML document, ending in a line break.
+pub fn write(value: &Value) -> Result<String, YamlError> {
+    let mut text =
+        serde_saphyr::to_string(value).map_err(|error| YamlError::Write(error.to_string()))?;
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// Values as a YAML stream: each document begins with `---`.
+pub fn write_stream<'a>(values: impl IntoIterator<Item = &'a Value>) -> Result<String, YamlError> {
+    values
+        .into_iter()
+        .map(|value| Ok(format!("---\n{}", write(value)?)))
+        .collect()
+}
+
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! { legacy_octal_numbers: true }
+}
+
+/// The reader's message without its excerpt: errors here are one line.
+fn read_error(error: serde_saphyr::Error) -> YamlError {
+    let text = error.to_string();
+    YamlError::Read(text.lines().next().unwrap_or_default().to_owned())
+}
+
+/// `value` with integral floats as integers.
+fn integers(value: Value) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "checked to be integral and below 2^53"
+            )]
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT => {
+                Value::Number(Number::from(float as i64))
+            }
+            _ => Value::Number(number),
+        },
+        Value::Array(list) => Value::Array(list.into_iter().map(integers).collect()),
+        Value::Object(map) => Value::Object(
+            map.into_iter()
+                .map(|(key, value)| (key, integers(value)))
+                .collect(),
+        ),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn manifests_are_read_as_the_api_servers_tools_read_them() {
+        let cases = [
+            ("a: 0755", json!({"a": 493}), "octal"),
+            ("a: on", json!({"a": true}), "YAML 1.1 booleans"),
+            ("a: 1.0", json!({"a": 1}), "integral floats"),
+            ("a: 1.5", json!({"a": 1.5}), "other floats"),
+            ("a: '5'", json!({"a": "5"}), "quoted numbers stay texts"),
+            ("a: ~", json!({"a": null}), "null"),
+        ];
+        for (text, expected, reason) in cases {
+            assert_eq!(document(text).unwrap(), expected, "{text}: {reason}");
+        }
+    }
+
+    #[test]
+    fn duplicate_keys_are_refused_in_one_line() {
+        let error = document("a: 1\na: 2\n").unwrap_err().to_string();
+        assert!(
+            error.contains("duplicate") && !error.contains('\n'),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn streams_are_read_whole_and_texts_survive_a_round_trip() {
+        let values = vec![json!({"a": "on"}), json!({"b": ["1_000", "y", ""]})];
+        assert_eq!(documents(&write_stream(&values).unwrap()).unwrap(), values);
+        assert_eq!(documents("---\n---\na: 1\n").unwrap(), [json!({"a": 1})]);
+    }
+}

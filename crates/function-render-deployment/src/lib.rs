@@ -1,0 +1,1 @@
+//! Pipeline step 3: the workload, its ServiceAccount and its ActorHealth.

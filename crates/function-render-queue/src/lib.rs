@@ -1,0 +1,1 @@
+//! Pipeline step 2: the Queue object of an actor.

@@ -1,0 +1,2 @@
+//! Serves the step.
+fn main() {}

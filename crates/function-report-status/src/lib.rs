@@ -1,0 +1,1 @@
+//! Pipeline step 6: status, conditions and readiness of an actor.

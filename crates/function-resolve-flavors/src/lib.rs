@@ -1,0 +1,1 @@
+//! Pipeline step 1: the flavors an actor names, merged into one resolved spec.

@@ -1,0 +1,1 @@
+//! Pipeline tests live in `tests/`; this library is empty.
