@@ -1,5 +1,6 @@
 //! Reading JSON into types, with the path of the fault.
 
+use merge::{FieldPath, Segment};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -7,8 +8,8 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {fault}")]
 pub struct DecodeError {
-    /// Where in the document, keys joined by `.`; `.` is the document itself.
-    pub path: String,
+    /// Where in the document.
+    pub path: FieldPath,
     /// What is wrong there.
     pub fault: String,
 }
@@ -17,11 +18,10 @@ impl DecodeError {
     /// The same fault, seen from one level further out.
     #[must_use]
     pub fn under(self, parent: &str) -> Self {
-        let path = match self.path.as_str() {
-            "." => parent.to_owned(),
-            path if path.starts_with('[') => format!("{parent}{path}"),
-            path => format!("{parent}.{path}"),
-        };
+        let inner = self.path.segments().iter().cloned();
+        let path = std::iter::once(Segment::from(parent))
+            .chain(inner)
+            .collect();
         Self { path, ..self }
     }
 }
@@ -29,8 +29,30 @@ impl DecodeError {
 /// Reads `value` into `T`. Nulls count as not set.
 pub(crate) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError> {
     serde_path_to_error::deserialize(without_nulls(value)).map_err(|error| DecodeError {
-        path: error.path().to_string(),
-        fault: error.into_inner().to_string(),
+        path: error.path().iter().filter_map(segment).collect(),
+        fault: in_plain_words(&error.into_inner().to_string()),
+    })
+}
+
+fn segment(segment: &serde_path_to_error::Segment) -> Option<Segment> {
+    match segment {
+        serde_path_to_error::Segment::Seq { index } => Some(Segment::Index(*index)),
+        serde_path_to_error::Segment::Map { key } => Some(Segment::Key(key.clone())),
+        _ => None,
+    }
+}
+
+/// Serde names Rust's types; people know other words.
+fn in_plain_words(fault: &str) -> String {
+    const WORDS: [(&str, &str); 5] = [
+        ("expected u32", "expected a whole number of 0 or more"),
+        ("expected u16", "expected a whole number from 0 to 65535"),
+        ("expected a sequence", "expected a list"),
+        ("expected a boolean", "expected true or false"),
+        ("invalid type: sequence", "invalid type: list"),
+    ];
+    WORDS.iter().fold(fault.to_owned(), |text, (rust, plain)| {
+        text.replace(rust, plain)
     })
 }
 
@@ -60,8 +82,8 @@ mod tests {
     #[test]
     fn the_path_of_the_fault_is_named() {
         let fault = decode::<BTreeMap<String, Vec<u32>>>(json!({"a": [1, "x"]})).unwrap_err();
-        assert_eq!(fault.path, "a[1]");
-        assert_eq!(fault.under("spec").path, "spec.a[1]");
+        assert_eq!(fault.path.to_string(), "a[1]");
+        assert_eq!(fault.under("spec").path.to_string(), "spec.a[1]");
     }
 
     #[test]

@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_bare_number_is_seconds_where_the_sidecar_takes_it_so() {
         assert_eq!(parse_or_seconds("90"), Ok(Duration::from_secs(90)));
-        assert_eq!(parse_or_seconds("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse_or_seconds("2m"), Ok(Duration::from_mins(2)));
         assert!(parse_or_seconds("soon").is_err());
     }
 

@@ -8,19 +8,20 @@ use std::time::Duration;
 
 use crate::duration::{ParseDurationError, parse, parse_or_seconds, seconds_up};
 use crate::entry::EnvVar;
+use crate::spec::Spec;
 
 /// The variable that gives the runtime timeout, in the sidecar's environment
 /// or the runtime's.
 pub const VARIABLE: &str = "ASYA_RUNTIME_TIMEOUT";
 /// The timeout of an actor that says nothing: 5 minutes.
-pub const DEFAULT: Duration = Duration::from_secs(300);
+pub const DEFAULT: Duration = Duration::from_mins(5);
 /// Longest visibility timeout of SQS, in seconds.
 pub const VISIBILITY_MAX: u64 = 43_200;
 /// Time for the sidecar to hand a result on after the handler has ended.
 const GRACE: Duration = Duration::from_secs(30);
 /// From this timeout on, RabbitMQ's consumer timeout (30 min by default) could
 /// take a message away while it is worked on.
-const LONG_WORK: Duration = Duration::from_secs(15 * 60);
+const LONG_WORK: Duration = Duration::from_mins(15);
 
 /// Why the timeout cannot be told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,7 +35,7 @@ pub enum TimeoutError {
         place: &'static str,
     },
     /// Not a duration.
-    #[error("{place}: {source}")]
+    #[error("{place} is not a timeout")]
     Parse {
         /// The field.
         place: &'static str,
@@ -49,10 +50,22 @@ pub enum TimeoutError {
     },
 }
 
-/// Finds the runtime timeout: `ASYA_RUNTIME_TIMEOUT` of the sidecar's
-/// environment, else of the runtime's, else `resiliency.actorTimeout`, else
-/// [`DEFAULT`]. The variable holds a Go duration or whole seconds.
-pub fn runtime_timeout(
+/// Finds the runtime timeout of an actor: `ASYA_RUNTIME_TIMEOUT` of the
+/// sidecar's environment, else of the runtime container's, else
+/// `resiliency.actorTimeout`, else [`DEFAULT`]. The variable holds a Go duration
+/// or whole seconds.
+///
+/// # Errors
+/// When the value cannot be told here, is not a duration or is zero.
+pub fn runtime_timeout(spec: &Spec) -> Result<Duration, TimeoutError> {
+    find(
+        &spec.sidecar.env,
+        &spec.runtime_env(),
+        spec.resiliency.actor_timeout.as_deref(),
+    )
+}
+
+fn find(
     sidecar_env: &[EnvVar],
     runtime_env: &[EnvVar],
     actor_timeout: Option<&str>,
@@ -117,4 +130,96 @@ pub fn consumer_timeout_milliseconds(timeout: Duration) -> Option<u64> {
 
 fn bounded(seconds: u64, max: u64) -> u32 {
     u32::try_from(seconds.min(max)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_timeout_is_found_in_one_place_after_the_other() {
+        let variable = |value: &str| json!([{"name": "ASYA_RUNTIME_TIMEOUT", "value": value}]);
+        let cases = [
+            (json!({}), Ok(300), "the default"),
+            (
+                json!({"resiliency": {"actorTimeout": "10m"}}),
+                Ok(600),
+                "the actor's",
+            ),
+            (
+                json!({"resiliency": {"actorTimeout": "10m"}, "env": variable("90")}),
+                Ok(90),
+                "whole seconds",
+            ),
+            (
+                json!({"env": variable("90s"), "sidecar": {"env": variable("2m")}}),
+                Ok(120),
+                "the sidecar's first",
+            ),
+            (
+                json!({"workload": {"template": {"spec": {"containers": [
+                {"name": "asya-runtime", "env": variable("45s")}]}}}}),
+                Ok(45),
+                "of a template's container",
+            ),
+            (
+                json!({"workload": {"template": {"spec": {"containers": [
+                {"name": "asya-runtime", "env": variable("45s")}]}}}, "env": variable("1m")}),
+                Ok(45),
+                "a template wins over a flavor",
+            ),
+            (
+                json!({"workloadRef": {"apiVersion": "a/v1", "kind": "K", "name": "n"},
+                    "runtime": {"env": variable("50s")}}),
+                Ok(50),
+                "of an adapter",
+            ),
+            (
+                json!({"env": [{"name": "ASYA_RUNTIME_TIMEOUT", "valueFrom": {}}]}),
+                Err("takes ASYA_RUNTIME_TIMEOUT from elsewhere"),
+                "not known here",
+            ),
+            (
+                json!({"env": variable("soon")}),
+                Err("\"soon\" is not a duration"),
+                "not a duration",
+            ),
+            (
+                json!({"resiliency": {"actorTimeout": "90"}}),
+                Err("\"90\" is not a duration"),
+                "a field needs a unit",
+            ),
+            (
+                json!({"resiliency": {"actorTimeout": "0s"}}),
+                Err("is zero"),
+                "no time at all",
+            ),
+        ];
+        for (spec, expected, reason) in cases {
+            let timeout = runtime_timeout(&Spec::parse(spec).unwrap());
+            match (timeout, expected) {
+                (Ok(timeout), Ok(seconds)) => assert_eq!(timeout.as_secs(), seconds, "{reason}"),
+                (Err(error), Err(part)) => {
+                    let mut text = error.to_string();
+                    if let Some(source) = std::error::Error::source(&error) {
+                        text = format!("{text}: {source}");
+                    }
+                    assert!(text.contains(part), "{reason}: {text}");
+                }
+                (timeout, _) => panic!("{reason}: {timeout:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn limits_follow_from_the_timeout() {
+        let minutes = |minutes: u64| Duration::from_mins(minutes);
+        assert_eq!(visibility_timeout_seconds(DEFAULT), 600);
+        assert_eq!(visibility_timeout_seconds(minutes(24 * 60)), 43_200);
+        assert_eq!(grace_period_seconds(DEFAULT, 3600), 330);
+        assert_eq!(grace_period_seconds(minutes(120), 3600), 3600);
+        assert_eq!(consumer_timeout_milliseconds(minutes(15)), None);
+        assert_eq!(consumer_timeout_milliseconds(minutes(16)), Some(1_920_000));
+    }
 }

@@ -19,8 +19,8 @@ pub enum YamlError {
 
 /// Every document of a YAML stream; empty ones are left out.
 pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
-    let documents: Vec<Value> =
-        serde_saphyr::from_multiple_with_options(text, options()).map_err(read_error)?;
+    let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options())
+        .map_err(|error| read_error(&error))?;
     Ok(documents
         .into_iter()
         .filter(|document| !document.is_null())
@@ -32,7 +32,7 @@ pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
 pub fn document(text: &str) -> Result<Value, YamlError> {
     serde_saphyr::from_str_with_options(text, options())
         .map(integers)
-        .map_err(read_error)
+        .map_err(|error| read_error(&error))
 }
 
 /// A value as a YAML document, ending in a line break.
@@ -58,7 +58,7 @@ fn options() -> serde_saphyr::Options {
 }
 
 /// The reader's message without its excerpt: errors here are one line.
-fn read_error(error: serde_saphyr::Error) -> YamlError {
+fn read_error(error: &serde_saphyr::Error) -> YamlError {
     let text = error.to_string();
     YamlError::Read(text.lines().next().unwrap_or_default().to_owned())
 }

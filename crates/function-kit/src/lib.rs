@@ -1,1 +1,67 @@
-//! WIP.
+//! What every Asya composition function does.
+//!
+//! A step of the pipeline is a pure function from request to response. This
+//! crate gives it everything but the step itself: reading the actor in all the
+//! shapes an XR may have, the resolved spec, the platform's settings,
+//! requirements that tell *absent* from *not fetched yet*, ending fatally with
+//! every condition told, and a `main` that serves.
+//!
+//! ```
+//! use function_kit::{Call, Fault, run};
+//! use function_sdk_rust::proto::v1::RunFunctionRequest;
+//! use serde_json::json;
+//!
+//! fn greet(call: &mut Call) -> Result<(), Fault> {
+//!     let actor = call.identity()?; // an XR without a name ends the pipeline here
+//!     call.compose("greeting", &json!({
+//!         "apiVersion": "v1", "kind": "ConfigMap",
+//!         "metadata": actor.metadata(actor.actor.as_str(), "greeting"),
+//!     }));
+//!     Ok(())
+//! }
+//!
+//! let response = run(RunFunctionRequest::default(), greet);
+//! assert!(response.results[0].message.contains("no name"));
+//! ```
+//!
+//! - [`Call`] is one request on its way to its response.
+//! - [`Fault`] ends the pipeline: Crossplane then changes and deletes nothing.
+//! - [`Facts`] is what earlier steps tell later ones.
+//! - [`serve`] is the `main` of every function.
+//!
+//! # Invariants
+//! A step never returns less desired state than it was given: to Crossplane that
+//! is an order to delete. It sets no status on composed objects, and no Normal or
+//! Warning result, for those would become an event on every pass.
+
+mod call;
+mod facts;
+mod fault;
+mod identity;
+mod input;
+mod redact;
+mod report;
+mod require;
+pub mod serve;
+mod transport;
+pub mod value;
+
+#[cfg(feature = "cases")]
+pub mod cases;
+
+pub use call::{Call, run};
+pub use facts::{Facts, Note};
+pub use fault::Fault;
+pub use identity::Identity;
+pub use input::{CommonInput, PLATFORM_INPUT};
+pub use redact::redacted;
+pub use report::report;
+pub use require::SchemaAnswer;
+pub use transport::{ConfiguredName, QueueInput};
+
+/// Context key of the platform's settings.
+pub const PLATFORM_KEY: &str = "asya.sh/platform";
+/// Context key of the resolved spec, where it does not travel in the desired XR.
+pub const SPEC_KEY: &str = "asya.sh/spec";
+/// Context key of [`Facts`].
+pub const FACTS_KEY: &str = "asya.sh/facts";

@@ -275,6 +275,25 @@ impl Spec {
     }
 }
 
+impl Spec {
+    /// The user's environment of `asya-runtime`, whatever the form: that of the
+    /// inline fields or the adapter, or that of the template's container followed
+    /// by what flavors give and the template does not.
+    pub fn runtime_env(&self) -> Vec<EnvVar> {
+        let own = match (&self.workload, &self.runtime) {
+            (Some(workload), _) => workload.runtime_env(),
+            (None, Some(runtime)) => runtime.env.clone(),
+            (None, None) => return self.env.clone(),
+        };
+        let given = self
+            .env
+            .iter()
+            .filter(|given| own.iter().all(|own| own.name() != given.name()))
+            .cloned();
+        own.iter().cloned().chain(given).collect()
+    }
+}
+
 /// The literal value of the last variable called `name`.
 pub fn value_of<'a>(env: &'a [EnvVar], name: &str) -> Option<&'a str> {
     env.iter()
@@ -319,7 +338,11 @@ mod tests {
             ),
         ];
         for (document, path, reason) in cases {
-            assert_eq!(Spec::parse(document).unwrap_err().path, path, "{reason}");
+            assert_eq!(
+                Spec::parse(document).unwrap_err().path.to_string(),
+                path,
+                "{reason}"
+            );
         }
     }
 

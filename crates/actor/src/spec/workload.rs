@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::entry::EnvVar;
+use crate::names::RUNTIME_CONTAINER;
+
 /// A Deployment or StatefulSet whose pod template the user writes.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -19,6 +22,37 @@ pub struct Workload {
     pub volume_claim_templates: Vec<Map<String, Value>>,
     /// Governing Service of a StatefulSet.
     pub service_name: Option<String>,
+}
+
+impl Workload {
+    /// The containers of the template.
+    pub fn containers(&self) -> &[Value] {
+        self.pod_list("containers")
+    }
+
+    /// The init containers of the template.
+    pub fn init_containers(&self) -> &[Value] {
+        self.pod_list("initContainers")
+    }
+
+    fn pod_list(&self, key: &str) -> &[Value] {
+        let list = self.template.get("spec").and_then(|spec| spec.get(key));
+        list.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
+    /// The well-formed environment variables of the template's `asya-runtime`.
+    pub(super) fn runtime_env(&self) -> Vec<EnvVar> {
+        let runtime = |container: &&Value| container["name"].as_str() == Some(RUNTIME_CONTAINER);
+        let env = self
+            .containers()
+            .iter()
+            .find(runtime)
+            .and_then(|c| c["env"].as_array());
+        let variables = env.into_iter().flatten();
+        variables
+            .filter_map(|variable| EnvVar::deserialize(variable).ok())
+            .collect()
+    }
 }
 
 /// The kinds of workload that are rendered.

@@ -1,0 +1,94 @@
+//! Which actor a request is about, in all the shapes an XR may have.
+
+use std::collections::BTreeMap;
+
+use actor::labels;
+use actor::names::{ActorName, LABEL_MAX};
+use pbjson_types::Struct;
+use serde_json::{Value, json};
+
+use crate::{Fault, value};
+
+/// An actor's identity. In a v2 XR it is the object's own; a legacy XR is
+/// cluster-scoped and carries its claim's namespace and name in labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Name of the object that the user wrote: the XR, or the claim.
+    pub name: String,
+    /// Its namespace, and that of everything composed.
+    pub namespace: String,
+    /// The actor: `spec.actor`, else the name.
+    pub actor: ActorName,
+    /// Labels of the XR.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of the XR.
+    pub annotations: BTreeMap<String, String>,
+    /// Whether the XR is a legacy one.
+    pub legacy: bool,
+}
+
+impl Identity {
+    /// Reads the identity from an observed XR.
+    ///
+    /// # Errors
+    /// When it has no name or no namespace, or no valid actor name follows.
+    pub fn read(xr: &Struct) -> Result<Self, Fault> {
+        let labels = value::texts(xr, &["metadata", "labels"]);
+        let own_namespace = value::text(xr, &["metadata", "namespace"]);
+        let legacy = is_legacy(xr);
+        let name = labels
+            .get(labels::CLAIM_NAME)
+            .filter(|_| legacy)
+            .map(String::as_str)
+            .or_else(|| value::text(xr, &["metadata", "name"]))
+            .filter(|name| !name.is_empty())
+            .ok_or_else(|| Fault::config("the composite resource has no name"))?
+            .to_owned();
+        let namespace = own_namespace
+            .or_else(|| labels.get(labels::CLAIM_NAMESPACE).map(String::as_str))
+            .filter(|namespace| !namespace.is_empty())
+            .ok_or_else(|| {
+                Fault::config(format!(
+                    "{name:?} has no namespace: create it as a namespaced AsyncActor, or through a claim"
+                ))
+            })?
+            .to_owned();
+        let actor = actor_name(&name, value::text(xr, &["spec", "actor"]))?;
+        let annotations = value::texts(xr, &["metadata", "annotations"]);
+        Ok(Self {
+            name,
+            namespace,
+            actor,
+            labels,
+            annotations,
+            legacy,
+        })
+    }
+
+    /// `metadata` of one composed object.
+    pub fn metadata(&self, name: &str, component: &str) -> Value {
+        json!({
+            "name": name,
+            "namespace": self.namespace,
+            "labels": labels::of_object(&self.actor, component, &self.labels),
+        })
+    }
+}
+
+/// Whether an XR is a legacy one: cluster-scoped, with its machinery in `spec`.
+pub(crate) fn is_legacy(xr: &Struct) -> bool {
+    value::text(xr, &["metadata", "namespace"]).is_none()
+}
+
+fn actor_name(name: &str, explicit: Option<&str>) -> Result<ActorName, Fault> {
+    if let Some(actor) = explicit {
+        return actor
+            .parse()
+            .map_err(|error| Fault::config(format!("spec.actor: {error}")));
+    }
+    name.parse().map_err(|_| {
+        Fault::config(format!(
+            "the object's name {name:?} cannot name an actor: set spec.actor to a name of at most {LABEL_MAX} lower-case letters, digits and '-'"
+        ))
+    })
+}

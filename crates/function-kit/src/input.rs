@@ -1,0 +1,28 @@
+//! The input that every step takes from its Composition.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// Key of the platform's settings in a step's input.
+pub const PLATFORM_INPUT: &str = "platform";
+
+/// What every step's input may hold.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct CommonInput {
+    /// Platform settings for this step alone. Laid over those that
+    /// resolve-flavors handed on, key by key; without resolve-flavors they are
+    /// all there is.
+    pub platform: Option<Map<String, Value>>,
+}
+
+/// `over` laid over `base`, key by key at any depth; lists are replaced.
+pub(crate) fn overlay(base: &mut Map<String, Value>, over: Map<String, Value>) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Object(base)), Value::Object(over)) => overlay(base, over),
+            (_, value) => drop(base.insert(key, value)),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Asking Crossplane for objects and schemas.
+//!
+//! A requirement has three answers: *not fetched yet* (the key is absent from
+//! the request), *does not exist* (the key holds nothing) and the object.
+//! Requirements are restated on every call; Crossplane calls again until they
+//! stand still.
+
+use std::collections::HashMap;
+
+use function_sdk_rust::proto::v1::{
+    Requirements, ResourceSelector, Resources, Schema, SchemaSelector, resource_selector::Match,
+};
+use pbjson_types::Struct;
+
+/// What Crossplane says of the schema of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaAnswer {
+    /// It has not looked yet.
+    NotFetched,
+    /// It has none: the kind is not served, or this Crossplane does not tell.
+    Absent,
+    /// The kind is served.
+    Served,
+}
+
+/// What Crossplane has fetched so far, and what this step asks for.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    pub(crate) resources: HashMap<String, Resources>,
+    pub(crate) extra_resources: HashMap<String, Resources>,
+    pub(crate) schemas: HashMap<String, Schema>,
+    /// Whether the caller says what it can do. Crossplane 1.17 to 2.1 does not,
+    /// and may know required resources by their older name alone.
+    pub(crate) announces: bool,
+    pub(crate) asked: Requirements,
+}
+
+impl Requests {
+    /// States the requirement and answers what was fetched: none when nothing
+    /// was yet, an empty list when there is no such object.
+    pub(crate) fn resource(
+        &mut self,
+        key: &str,
+        (api_version, kind): (&str, &str),
+        name: &str,
+        namespace: Option<&str>,
+    ) -> Option<Vec<Struct>> {
+        let selector = ResourceSelector {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            r#match: Some(Match::MatchName(name.to_owned())),
+        };
+        if !self.announces {
+            self.asked
+                .extra_resources
+                .insert(key.to_owned(), selector.clone());
+        }
+        self.asked.resources.insert(key.to_owned(), selector);
+        self.fetched(key)
+    }
+
+    /// What was fetched under `key`, whoever asked for it.
+    pub(crate) fn fetched(&self, key: &str) -> Option<Vec<Struct>> {
+        let fetched = self
+            .resources
+            .get(key)
+            .or_else(|| self.extra_resources.get(key))?;
+        Some(
+            fetched
+                .items
+                .iter()
+                .filter_map(|item| item.resource.clone())
+                .collect(),
+        )
+    }
+
+    /// States the requirement and answers what was fetched.
+    pub(crate) fn schema(&mut self, key: &str, api_version: &str, kind: &str) -> SchemaAnswer {
+        let selector = SchemaSelector {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+        };
+        self.asked.schemas.insert(key.to_owned(), selector);
+        match self.schemas.get(key).map(|schema| &schema.openapi_v3) {
+            None => SchemaAnswer::NotFetched,
+            Some(Some(schema)) if !schema.fields.is_empty() => SchemaAnswer::Served,
+            Some(_) => SchemaAnswer::Absent,
+        }
+    }
+
+    /// The requirements of the response: none rather than an empty set, which
+    /// would cost Crossplane another call.
+    pub(crate) fn into_requirements(self) -> Option<Requirements> {
+        (self.asked != Requirements::default()).then_some(self.asked)
+    }
+}

@@ -1,0 +1,172 @@
+//! The `main` of every function.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use clap::{Args as _, FromArgMatches as _};
+use function_sdk_rust::proto::v1::function_runner_service_server::FunctionRunnerService;
+use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_sdk_rust::{Server, logging};
+use tonic::{Request, Response, Status};
+
+use crate::report;
+
+/// A request is thousands of small allocations; this allocator makes them cheap.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// How long after its last call a process that shall end may stay, for answers
+/// on their way out and for clients to close their connections.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// Command line of a function. Every flag that Crossplane's specification of
+/// functions asks for is there, and no argument is needed in a cluster.
+#[derive(clap::Args, Debug)]
+struct Args {
+    /// Emit debug logs, in a form for people.
+    #[arg(short, long, env = "DEBUG", default_value_t = false)]
+    debug: bool,
+
+    /// Address at which to listen for gRPC connections.
+    #[arg(long, default_value = "0.0.0.0:9443")]
+    address: String,
+
+    /// Directory with tls.crt, tls.key and ca.crt: serve with mTLS.
+    #[arg(long, env = "TLS_SERVER_CERTS_DIR")]
+    tls_certs_dir: Option<PathBuf>,
+
+    /// Serve without TLS, for development; --tls-certs-dir is then ignored.
+    #[arg(long, default_value_t = false)]
+    insecure: bool,
+
+    /// Largest request accepted, in MB (1 MB is 1048576 bytes).
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    max_recv_message_size: u16,
+
+    /// Address at which to serve metrics at /metrics; empty for none.
+    #[arg(long, env = "METRICS_ADDRESS", default_value = ":8080")]
+    metrics_address: String,
+}
+
+impl From<Args> for function_sdk_rust::Args {
+    fn from(args: Args) -> Self {
+        Self {
+            debug: args.debug,
+            address: args.address,
+            tls_certs_dir: args.tls_certs_dir,
+            insecure: args.insecure,
+            max_recv_message_size: Some(usize::from(args.max_recv_message_size) << 20),
+            metrics_address: args.metrics_address,
+        }
+    }
+}
+
+/// Serves `run` as the function called `name` until SIGTERM. Ends with 0 when
+/// asked to, within a second of the last call, and with 1 when it cannot serve.
+pub fn main<R>(name: &'static str, about: &'static str, run: R) -> ExitCode
+where
+    R: Fn(RunFunctionRequest) -> RunFunctionResponse + Send + Sync + 'static,
+{
+    let command = clap::Command::new(name)
+        .about(about)
+        .version(env!("CARGO_PKG_VERSION"));
+    let matches = Args::augment_args(command).get_matches();
+    let args = match Args::from_arg_matches(&matches) {
+        Ok(args) => function_sdk_rust::Args::from(args),
+        Err(error) => error.exit(),
+    };
+    logging::configure(args.debug);
+    let served = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start the runtime: {error}"))
+        .and_then(|runtime| {
+            let served = runtime.block_on(serve(run, &args));
+            // Connections that are still open do not keep the process alive.
+            runtime.shutdown_background();
+            served
+        });
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(%error, "cannot serve");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve<R>(run: R, args: &function_sdk_rust::Args) -> Result<(), String>
+where
+    R: Fn(RunFunctionRequest) -> RunFunctionResponse + Send + Sync + 'static,
+{
+    let running = Arc::new(AtomicUsize::new(0));
+    let function = Function {
+        run,
+        running: Arc::clone(&running),
+    };
+    tokio::select! {
+        served = Server::new(function, args).serve() => served.map_err(|error| report(&error)),
+        () = drained(&running) => Ok(()),
+    }
+}
+
+/// Completes once the process was asked to end and its last call is some time
+/// ago. The server itself would wait for clients that keep a stream open.
+async fn drained(running: &AtomicUsize) {
+    terminated().await;
+    let mut quiet_since = tokio::time::Instant::now();
+    while quiet_since.elapsed() < DRAIN {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        if running.load(Ordering::Acquire) > 0 {
+            quiet_since = tokio::time::Instant::now();
+        }
+    }
+}
+
+async fn terminated() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut sigterm) => drop(sigterm.recv().await),
+        // The server has a handler of its own, which suffices.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// The pure step behind the gRPC service.
+struct Function<R> {
+    run: R,
+    running: Arc<AtomicUsize>,
+}
+
+#[tonic::async_trait]
+impl<R> FunctionRunnerService for Function<R>
+where
+    R: Fn(RunFunctionRequest) -> RunFunctionResponse + Send + Sync + 'static,
+{
+    async fn run_function(
+        &self,
+        request: Request<RunFunctionRequest>,
+    ) -> Result<Response<RunFunctionResponse>, Status> {
+        let _running = Running::begin(&self.running);
+        Ok(Response::new((self.run)(request.into_inner())))
+    }
+}
+
+/// Counts one call for as long as it lives, also when the step panics.
+struct Running<'a>(&'a AtomicUsize);
+
+impl<'a> Running<'a> {
+    fn begin(running: &'a AtomicUsize) -> Self {
+        running.fetch_add(1, Ordering::AcqRel);
+        Self(running)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}

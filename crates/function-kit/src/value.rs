@@ -1,0 +1,90 @@
+//! Looking into protobuf Structs without converting them.
+//!
+//! A request carries far more than a step reads, so what is not needed stays as
+//! it came.
+
+use pbjson_types::{Struct, Value, value::Kind};
+
+pub use function_sdk_rust::resource::{json_to_pb, json_to_struct, pb_to_json, struct_to_json};
+
+/// The value at a path of map keys.
+pub fn at<'a>(object: &'a Struct, path: &[&str]) -> Option<&'a Value> {
+    let (last, parents) = path.split_last()?;
+    parents
+        .iter()
+        .try_fold(object, |object, key| as_struct(object.fields.get(*key)?))?
+        .fields
+        .get(*last)
+}
+
+/// The map at a path of map keys.
+pub fn map<'a>(object: &'a Struct, path: &[&str]) -> Option<&'a Struct> {
+    as_struct(at(object, path)?)
+}
+
+/// The text at a path of map keys.
+pub fn text<'a>(object: &'a Struct, path: &[&str]) -> Option<&'a str> {
+    match at(object, path)?.kind.as_ref()? {
+        Kind::StringValue(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The whole number at a path of map keys.
+pub fn integer(object: &Struct, path: &[&str]) -> Option<i64> {
+    match at(object, path)?.kind.as_ref()? {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "checked to be integral and below 2^53"
+        )]
+        Kind::NumberValue(number) if number.fract() == 0.0 && number.abs() < 9.0e15 => {
+            Some(*number as i64)
+        }
+        _ => None,
+    }
+}
+
+/// The truth value at a path of map keys.
+pub fn boolean(object: &Struct, path: &[&str]) -> Option<bool> {
+    match at(object, path)?.kind.as_ref()? {
+        Kind::BoolValue(truth) => Some(*truth),
+        _ => None,
+    }
+}
+
+/// The items of the list at a path of map keys; empty where there is none.
+pub fn list<'a>(object: &'a Struct, path: &[&str]) -> &'a [Value] {
+    match at(object, path).and_then(|value| value.kind.as_ref()) {
+        Some(Kind::ListValue(list)) => &list.values,
+        _ => &[],
+    }
+}
+
+/// A value that is a map.
+pub fn as_struct(value: &Value) -> Option<&Struct> {
+    match value.kind.as_ref()? {
+        Kind::StructValue(object) => Some(object),
+        _ => None,
+    }
+}
+
+/// The text entries of the map at a path, sorted; others are passed over.
+pub fn texts(object: &Struct, path: &[&str]) -> std::collections::BTreeMap<String, String> {
+    let entries = map(object, path).map(|map| &map.fields);
+    entries
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| match value.kind.as_ref()? {
+            Kind::StringValue(text) => Some((key.clone(), text.clone())),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The condition of that type in `status.conditions`.
+pub fn condition<'a>(object: &'a Struct, r#type: &str) -> Option<&'a Struct> {
+    list(object, &["status", "conditions"])
+        .iter()
+        .filter_map(as_struct)
+        .find(|condition| text(condition, &["type"]) == Some(r#type))
+}

@@ -1,0 +1,96 @@
+//! The project's own chores, started as `cargo xtask <chore>` from anywhere in the checkout.
+//!
+//! - `real` builds the real Crossplane programs that tests judge our output with;
+//! - `generate` writes the files that follow from the Rust types, or checks that they are fresh;
+//! - `tidy` enforces what neither the compiler nor clippy can;
+//! - `test` runs every test there is, in the order in which they need each other.
+//!
+//! Exit code 0: done, or everything holds; 1: a check found something; 2: the chore itself failed.
+
+mod generate;
+mod real;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    about = "The project's own chores"
+)]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Build the real Crossplane programs that tests use, at their pinned versions
+    Real(real::Options),
+    /// Write the generated files
+    Generate {
+        /// Write nothing; exit 1 if a file on disk differs from what would be written
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check the project's invariants and report every violation
+    Tidy,
+    /// Run every test: Rust, documentation, runtime script
+    Test {
+        /// Leave out the real components and the tests that need them
+        #[arg(long)]
+        no_real: bool,
+    },
+}
+
+/// How a chore that did its work ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Nothing is wrong.
+    Holds,
+    /// A check found something, and has printed it.
+    Fails,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().chore, &mut io::stdout().lock()) {
+        Ok(Verdict::Holds) => ExitCode::SUCCESS,
+        Ok(Verdict::Fails) => ExitCode::FAILURE,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // With standard error gone there is nobody left to tell.
+            let _ = writeln!(io::stderr(), "error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(chore: Chore, out: &mut impl Write) -> Result<Verdict> {
+    let root = workspace::root()?;
+    match chore {
+        Chore::Real(options) => real::run(&root, &options, out),
+        Chore::Generate { check } => generate::run(&root, check, out),
+        Chore::Tidy => tidy::run(&root, out),
+        Chore::Test { no_real } => test::run(&root, no_real, out),
+    }
+}
+
+/// What goes before the cause when something cannot be done with a file or folder.
+fn cannot(act: &str, path: &Path) -> String {
+    format!("cannot {act} `{}`", path.display())
+}
+
+/// Whether the reader of our output went away, as in `cargo xtask real --list | head -1`.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}

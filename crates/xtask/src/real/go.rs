@@ -1,0 +1,192 @@
+//! The Go toolchain on this machine.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::str::FromStr;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::pins::Pins;
+
+/// How many lines of a failed build are shown.
+const SHOWN_LINES: usize = 15;
+
+/// A Go command.
+pub(crate) struct Go {
+    program: OsString,
+}
+
+impl Go {
+    /// The `go` that a shell would find.
+    pub(crate) fn on_path() -> Self {
+        Self {
+            program: "go".into(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn at(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+        }
+    }
+
+    /// Whether this Go is there and new enough for `pins`.
+    pub(crate) fn check(&self, pins: &Pins) -> Result<()> {
+        let name = pins.component.name;
+        let needed = pins.go;
+        // Beside the pins, not among them: an older Go refuses to say anything where a go.mod asks
+        // for a newer one.
+        let beside = pins.folder.join("..");
+        let asked = self
+            .command(pins)
+            .current_dir(beside)
+            .args(["env", "GOVERSION"])
+            .output();
+        let output = match asked {
+            Ok(output) => output,
+            Err(error) if error.kind() == ErrorKind::NotFound => bail!(
+                "Go is not installed, but needed to build {name:?}: install Go {needed} or later"
+            ),
+            Err(error) => return Err(error).context("cannot start `go env GOVERSION`"),
+        };
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let found: GoVersion = printed.trim().parse().map_err(|()| {
+            anyhow!(
+                "cannot read {:?} of `go env GOVERSION` as a version",
+                printed.trim()
+            )
+        })?;
+        if found < needed {
+            bail!("Go {found} is too old to build {name:?}: install Go {needed} or later");
+        }
+        Ok(())
+    }
+
+    /// Builds the component as the file `output`.
+    pub(crate) fn build(&self, pins: &Pins, output: &Path) -> Result<()> {
+        let package = pins.component.package;
+        let built = self
+            .command(pins)
+            .args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath"])
+            .args(["-ldflags", &pins.ldflags])
+            .arg("-o")
+            .arg(output)
+            .arg(package)
+            .output()
+            .context("cannot start `go build`")?;
+        if !built.status.success() {
+            let lines = last_lines(&built);
+            bail!(
+                "`go build` of {package} ended with {}, its last lines:{lines}",
+                built.status
+            );
+        }
+        Ok(())
+    }
+
+    /// Go in the folder of the pins, and bound to them: no C compiler, no toolchain that Go would
+    /// fetch by itself, no workspace file of some folder above.
+    fn command(&self, pins: &Pins) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .current_dir(&pins.folder)
+            .env("CGO_ENABLED", "0")
+            .env("GOTOOLCHAIN", "local")
+            .env("GOWORK", "off");
+        command
+    }
+}
+
+/// The end of what a build printed, indented, less its download log.
+fn last_lines(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with("go: downloading "))
+        .collect();
+    let skipped = lines.len().saturating_sub(SHOWN_LINES);
+    lines
+        .iter()
+        .skip(skipped)
+        .fold(String::new(), |shown, line| shown + "\n  " + line)
+}
+
+/// A version of Go, such as 1.26.8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct GoVersion {
+    major: u32,
+    minor: u32,
+    patch: u32,
+}
+
+impl FromStr for GoVersion {
+    type Err = ();
+
+    /// Reads a go directive (`1.26`, `1.26.0`) or a toolchain's name (`go1.26.8`, `go1.27rc1`,
+    /// `devel go1.27-a1b2c3`). A release candidate counts as its release.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let text = text.strip_prefix("devel ").unwrap_or(text);
+        let text = text.strip_prefix("go").unwrap_or(text);
+        let mut numbers = text.split('.').map(leading_number);
+        let major = numbers.next().flatten().ok_or(())?;
+        let minor = numbers.next().flatten().ok_or(())?;
+        let patch = numbers.next().flatten().unwrap_or(0);
+        Ok(Self {
+            major,
+            minor,
+            patch,
+        })
+    }
+}
+
+impl fmt::Display for GoVersion {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+fn leading_number(text: &str) -> Option<u32> {
+    let end = text
+        .find(|letter: char| !letter.is_ascii_digit())
+        .unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn go_versions_are_read_in_every_spelling() {
+        let cases = [
+            ("1.26", Some("1.26.0")),
+            ("1.26.0", Some("1.26.0")),
+            ("go1.26.8", Some("1.26.8")),
+            ("go1.27rc1", Some("1.27.0")),
+            ("go1.26.8 X:nocoverageredesign", Some("1.26.8")),
+            ("devel go1.27-a1b2c3", Some("1.27.0")),
+            ("go", None),
+            ("", None),
+            ("go1", None),
+        ];
+        for (text, expected) in cases {
+            let found = text
+                .parse::<GoVersion>()
+                .ok()
+                .map(|version| version.to_string());
+            assert_eq!(found.as_deref(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn go_versions_are_compared_by_number() {
+        let version = |text: &str| text.parse::<GoVersion>().unwrap();
+        assert!(version("1.9") < version("1.26"));
+        assert!(version("1.26.8") < version("1.26.10"));
+        assert!(version("1.99") < version("2.0"));
+    }
+}

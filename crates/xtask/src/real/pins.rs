@@ -1,0 +1,175 @@
+//! What is pinned about a component: its version, how it is linked, and a digest of all that.
+
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+
+use super::components::Component;
+use super::go::GoVersion;
+use crate::cannot;
+
+/// A component with what its folder says.
+#[derive(Debug)]
+pub(crate) struct Pins {
+    pub(crate) component: &'static Component,
+    /// The folder itself, where Go is run.
+    pub(crate) folder: PathBuf,
+    /// Version of the component's module, such as `v2.3.4`.
+    pub(crate) version: String,
+    /// The least Go that `go.mod` asks for.
+    pub(crate) go: GoVersion,
+    /// For the Go linker.
+    pub(crate) ldflags: String,
+    /// Hexadecimal SHA-256 of everything that decides what is built, except the Go toolchain.
+    pub(crate) digest: String,
+}
+
+impl Pins {
+    /// Reads the component's folder below `folders`.
+    pub(crate) fn read(folders: &Path, component: &'static Component) -> Result<Self> {
+        let folder = folders.join(component.folder);
+        let go_mod_path = folder.join("go.mod");
+        let go_mod = read(&go_mod_path)?;
+        let go_sum = read(&folder.join("go.sum"))?;
+        let version = required_version(&go_mod, component.module)
+            .with_context(|| {
+                format!(
+                    "`{}` requires no {}",
+                    go_mod_path.display(),
+                    component.module
+                )
+            })?
+            .to_owned();
+        let go = go_directive(&go_mod)
+            .with_context(|| format!("`{}` has no go directive", go_mod_path.display()))?;
+        let ldflags = ldflags(component.variables, &version);
+        let digest = digest(&[&go_mod, &go_sum, component.package, &ldflags]);
+        Ok(Self {
+            component,
+            folder,
+            version,
+            go,
+            ldflags,
+            digest,
+        })
+    }
+}
+
+impl fmt::Display for Pins {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.component.name, self.version)
+    }
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| cannot("read", path))
+}
+
+/// The version in a `require` of `module`, in a block or on a line of its own.
+fn required_version<'a>(go_mod: &'a str, module: &str) -> Option<&'a str> {
+    go_mod.lines().find_map(|line| {
+        let line = line.trim_start();
+        let line = line.strip_prefix("require ").unwrap_or(line);
+        let mut words = line.split_whitespace();
+        let found = words.next()? == module;
+        // A `replace` has `=>` in this place.
+        words.next().filter(|word| found && word.starts_with('v'))
+    })
+}
+
+fn go_directive(go_mod: &str) -> Option<GoVersion> {
+    go_mod
+        .lines()
+        .find_map(|line| line.strip_prefix("go ")?.trim().parse().ok())
+}
+
+/// Without symbol table and debug data, which no test reads and which double the size.
+fn ldflags(variables: &[(&str, &str)], version: &str) -> String {
+    let mut flags = "-s -w".to_owned();
+    for (variable, value) in variables {
+        flags.push_str(" -X ");
+        flags.push_str(variable);
+        flags.push('=');
+        flags.push_str(&value.replace("{version}", version));
+    }
+    flags
+}
+
+/// Each part is preceded by its length, so that no two lists of parts look alike.
+fn digest(parts: &[&str]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update(part.len().to_le_bytes());
+        hasher.update(part);
+    }
+    hasher
+        .finalize()
+        .iter()
+        .fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::real::components::COMPONENTS;
+
+    #[test]
+    fn the_version_is_found_however_go_mod_requires_it() {
+        let module = "example.org/a";
+        let cases = [
+            (
+                "in a block",
+                "require (\n\texample.org/a v1.2.3\n)\n",
+                Some("v1.2.3"),
+            ),
+            (
+                "indirect",
+                "\texample.org/a v1.2.3 // indirect\n",
+                Some("v1.2.3"),
+            ),
+            (
+                "on one line",
+                "require example.org/a v1.2.3\n",
+                Some("v1.2.3"),
+            ),
+            ("a longer name", "\texample.org/a/b v9.9.9\n", None),
+            ("a tool only", "tool example.org/a\n", None),
+            ("a replace only", "\texample.org/a => ./local\n", None),
+            ("nothing", "", None),
+        ];
+        for (reason, go_mod, expected) in cases {
+            assert_eq!(required_version(go_mod, module), expected, "{reason}");
+        }
+    }
+
+    #[test]
+    fn the_digest_keeps_parts_apart() {
+        assert_eq!(digest(&["a", "b"]), digest(&["a", "b"]));
+        assert_ne!(digest(&["ab", ""]), digest(&["a", "b"]));
+        assert_eq!(digest(&[]).len(), 64);
+    }
+
+    #[test]
+    fn every_component_is_pinned_with_a_checksum() {
+        let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("real");
+        for component in COMPONENTS {
+            let pins = Pins::read(&folders, component).unwrap();
+            let line = format!("{} {} h1:", component.module, pins.version);
+            assert!(
+                read(&pins.folder.join("go.sum")).unwrap().contains(&line),
+                "{pins}"
+            );
+            assert!(
+                pins.ldflags.contains(&pins.version),
+                "{pins}: {}",
+                pins.ldflags
+            );
+        }
+    }
+}

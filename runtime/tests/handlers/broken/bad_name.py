@@ -1,0 +1,1 @@
+from payloads import no_such_name  # noqa: F401

@@ -1,0 +1,1 @@
+from broken import no_such_sibling  # noqa: F401

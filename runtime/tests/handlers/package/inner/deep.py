@@ -1,0 +1,2 @@
+def process(payload):
+    return "package.inner.deep.process"

@@ -1,0 +1,217 @@
+"""What a handler may be, return, yield and raise."""
+
+import unittest
+
+from harness import NEXT_ROUTE, Runtime, RuntimeTestCase
+
+GOT = [{"got": 2}]
+NUMBERS = [{"number": 0}, {"number": 1}]
+
+KINDS = [
+    # (handler in kinds.py, payloads of the frames for the payload 2, None for 204)
+    ("function", GOT),
+    ("coroutine", GOT),
+    ("generator", NUMBERS),
+    ("async_generator", NUMBERS),
+    ("generator_with_nones", [2]),
+    ("async_generator_with_nones", [2]),
+    ("coroutine_none", None),
+    ("reused_object", NUMBERS),
+    ("coroutine_of_generator", [0, 1]),
+    ("runs_own_loop", GOT),
+    ("decorated", GOT),
+    ("decorated_coroutine", GOT),
+    ("partial", GOT),
+    ("partial_coroutine", GOT),
+    ("short", GOT),
+    ("model", GOT),
+    ("model.static", GOT),
+    ("async_callable", GOT),
+    ("Model.coroutine", GOT),
+    ("Model.generator", NUMBERS),
+    ("Model.async_generator", NUMBERS),
+    ("Model.static", GOT),
+    ("Model.of_class", GOT),
+    ("Model.Inner.run", GOT),
+    ("Lock.run", GOT),
+]
+
+
+class HandlerKinds(unittest.TestCase):
+    def test_each_kind_of_handler_gives_its_frames(self):
+        for name, payloads in KINDS:
+            with self.subTest(name), Runtime("kinds." + name) as runtime:
+                answer = runtime.invoke(2)
+                if payloads is None:
+                    self.assertEqual((answer.status, answer.body), (204, b""))
+                else:
+                    frames = [
+                        {"payload": payload, "route": NEXT_ROUTE, "headers": {}}
+                        for payload in payloads
+                    ]
+                    self.assertEqual((answer.status, answer.json), (200, {"frames": frames}))
+                self.assertEqual(runtime.stop(), 0)
+                self.assertEqual(len(runtime.log), 2, runtime.stderr)
+
+    def test_a_generator_that_yields_nothing_gives_no_content(self):
+        for name in ("generator", "async_generator"):
+            with self.subTest(name), Runtime("kinds." + name) as runtime:
+                answer = runtime.invoke(0)
+                self.assertEqual((answer.status, answer.body), (204, b""))
+
+    def test_a_class_is_instantiated_once_for_all_messages(self):
+        with Runtime("kinds.Model.count") as runtime:
+            counts = [runtime.invoke().payloads[0] for _ in range(3)]
+        # One more instance is the module's own.
+        self.assertEqual(counts, [{"instances": 2, "calls": calls} for calls in (1, 2, 3)])
+
+    def test_one_event_loop_serves_all_messages_and_turns_between_them(self):
+        with Runtime("kinds.Loops.run") as runtime:
+            first = runtime.invoke().payloads[0]
+            ticks = [runtime.invoke().payloads[0]["ticks"]]
+            while ticks[-1] < 5 and len(ticks) < 1000:
+                ticks.append(runtime.invoke().payloads[0]["ticks"])
+            last = runtime.invoke().payloads[0]
+        self.assertEqual((first["loops"], last["loops"]), (1, 1))
+        self.assertGreaterEqual(last["ticks"], 5)
+
+    def test_the_handler_gets_the_payload_and_nothing_else(self):
+        with Runtime("payloads.received") as runtime:
+            self.assertEqual(
+                runtime.invoke({"k": [1]}).payloads, [{"args": [{"k": [1]}], "kwargs": {}}]
+            )
+
+
+RESULTS = [
+    # (name in payloads.results, payloads of the frames)
+    ("dict", [{"a": 1}]),
+    ("list", [[1, [2], {"three": 3}]]),
+    ("zero", [0]),
+    ("false", [False]),
+    ("empty text", [""]),
+    ("empty list", [[]]),
+    ("text", ["grüße \U0001f600 \ud800"]),
+]
+
+UNSERIALISABLE = [
+    # (name in payloads.results, type of the result, what the message says besides)
+    ("nan", "builtins.dict", "Out of range float"),
+    ("infinity", "builtins.list", "Out of range float"),
+    ("set", "builtins.dict", "type set"),
+    ("bytes", "builtins.bytes", "type bytes"),
+    ("object", "builtins.object", "type object"),
+    ("tuple key", "builtins.dict", "keys must be"),
+    ("circle", "builtins.list", "Circular reference"),
+    ("depth", "builtins.list", "recursion"),
+    ("iterator", "builtins.map", "type map"),
+]
+
+EXCEPTION = ["builtins.Exception", "builtins.BaseException"]
+LOOKUP = ["builtins.LookupError"] + EXCEPTION
+
+ERRORS = [
+    # (name in payloads.results, message, mro, which begins with the type itself)
+    ("ValueError", "bad value", ["builtins.ValueError"] + EXCEPTION),
+    ("KeyError", "'missing'", ["builtins.KeyError"] + LOOKUP),
+    (
+        "UnicodeDecodeError",
+        "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+        ["builtins.UnicodeDecodeError", "builtins.UnicodeError", "builtins.ValueError"] + EXCEPTION,
+    ),
+    ("nested", "twice", ["payloads.Unlucky.Twice"] + LOOKUP),
+    ("no text", "<str() of the exception failed>", ["payloads.Unlucky"] + EXCEPTION),
+    ("SystemExit", "3", ["builtins.SystemExit", "builtins.BaseException"]),
+    ("KeyboardInterrupt", "", ["builtins.KeyboardInterrupt", "builtins.BaseException"]),
+    ("GeneratorExit", "", ["builtins.GeneratorExit", "builtins.BaseException"]),
+    ("BaseException", "base", ["builtins.BaseException"]),
+    ("StopIteration", "stop", ["builtins.StopIteration"] + EXCEPTION),
+]
+
+
+class HandlerResults(RuntimeTestCase):
+    handler = "payloads.results"
+
+    def test_a_returned_value_is_one_frame(self):
+        for name, payloads in RESULTS:
+            with self.subTest(name):
+                answer = self.runtime.invoke(name)
+                self.assertEqual((answer.status, answer.payloads), (200, payloads))
+
+    def test_none_gives_no_content(self):
+        answer = self.runtime.invoke("none")
+        self.assertEqual((answer.status, answer.body), (204, b""))
+        self.assertIsNone(answer.headers["Content-Length"])
+
+    def test_a_result_that_is_not_json_names_its_type(self):
+        for name, kind, text in UNSERIALISABLE:
+            with self.subTest(name):
+                answer = self.runtime.invoke(name)
+                self.assertEqual((answer.status, answer.json["error"]), (500, "processing_error"))
+                details = answer.json["details"]
+                self.assertEqual(details["type"], "builtins.TypeError")
+                start = "a result of type {!r} is not JSON serialisable: ".format(kind)
+                self.assertEqual(details["message"][: len(start)], start)
+                self.assertIn(text, details["message"])
+
+    def test_whatever_a_handler_raises_fails_its_message_only(self):
+        for name, message, mro in ERRORS:
+            with self.subTest(name):
+                answer = self.runtime.invoke(name)
+                self.assertEqual((answer.status, answer.json["error"]), (500, "processing_error"))
+                details = answer.json["details"]
+                self.assertEqual(sorted(details), ["message", "mro", "traceback", "type"])
+                self.assertEqual(details["message"], message)
+                self.assertEqual((details["type"], details["mro"]), (mro[0], mro))
+                self.assertIn("payloads.py", details["traceback"])
+                self.assertEqual(self.runtime.invoke("zero").status, 200)
+
+    def test_a_failed_call_is_one_log_line_without_the_payload(self):
+        self.runtime.invoke("ValueError", id="m-logged")
+        line = [line for line in self.runtime.log if line.get("id") == "m-logged"]
+        expected = {"level": "error", "message": "handler failed", "type": "builtins.ValueError"}
+        self.assertEqual(len(line), 1)
+        self.assertEqual({key: line[0][key] for key in expected}, expected)
+        self.assertNotIn("bad value", self.runtime.stderr)
+
+
+FAILURES = [
+    # (handler, payload, details.type, in details.message)
+    ("payloads.recursion", 1, "builtins.RecursionError", "recursion"),
+    ("kinds.failing_generator", 1, "builtins.ValueError", "after one frame"),
+    ("kinds.generator_with_bad_value", 1, "builtins.TypeError", "'builtins.set'"),
+    ("kinds.async_generator_with_bad_value", 1, "builtins.TypeError", "'builtins.set'"),
+    ("kinds.failing_coroutine", 1, "builtins.ValueError", "in the coroutine"),
+    ("kinds.exiting_coroutine", 1, "builtins.SystemExit", "3"),
+    ("controlled.SystemExitInTask.run", "leave", "builtins.SystemExit", "3"),
+]
+
+
+class HandlerFailures(unittest.TestCase):
+    def test_the_server_goes_on_after_each_failure(self):
+        for handler, payload, kind, text in FAILURES:
+            with self.subTest(handler), Runtime(handler, strict=False) as runtime:
+                for _ in range(2):
+                    answer = runtime.invoke(payload)
+                    self.assertEqual(answer.status, 500)
+                    self.assertEqual(answer.json["details"]["type"], kind)
+                    self.assertIn(text, answer.json["details"]["message"])
+                self.assertEqual(runtime.request("GET", "/healthz").status, 200)
+                self.assertEqual(runtime.stop(), 0)
+
+
+class HandlerOutput(unittest.TestCase):
+    def test_standard_streams_belong_to_the_handler(self):
+        with Runtime("controlled.talk") as runtime:
+            self.assertEqual(runtime.invoke(1).payloads, [1])
+            self.assertEqual(runtime.stdout, "to stdout\n")
+            self.assertIn("to stderr\n", runtime.stderr)
+
+    def test_a_handler_that_removes_the_streams_does_not_stop_the_server(self):
+        with Runtime("controlled.close_streams") as runtime:
+            self.assertEqual(runtime.invoke(1).payloads, [1])
+            self.assertEqual(runtime.stop(), 0)
+            self.assertEqual([line["message"] for line in runtime.log], ["listening", "stopped"])
+
+
+if __name__ == "__main__":
+    unittest.main()
