@@ -22,6 +22,7 @@ import atexit
 import collections.abc
 import contextlib
 import datetime
+import functools
 import http.server
 import importlib
 import inspect
@@ -53,38 +54,34 @@ class StartError(Exception):
 class Log:
     """One JSON object per line on standard error, whatever the handler made of `sys.stderr`."""
 
-    LEVELS = {"debug": 10, "info": 20, "warn": 30, "warning": 30, "error": 40}
+    LEVELS = ("debug", "info", "warning", "error")
 
     def __init__(self, level):
-        self.threshold = self.LEVELS.get(level.lower(), self.LEVELS["info"])
-        if level and level.lower() not in self.LEVELS:
-            self("warning", f"unknown ASYA_LOG_LEVEL {level!r}: using 'info'")
+        self.lowest = self.LEVELS.index(level if level in self.LEVELS else "info")
 
     def __call__(self, level, message, **fields):
-        if self.LEVELS[level] >= self.threshold:
+        if self.LEVELS.index(level) >= self.lowest:
             now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
-            line = json.dumps(dict(time=now, level=level, message=message, **fields), default=repr)
+            line = json.dumps(dict(time=now, level=level, message=message, **fields))
             with contextlib.suppress(OSError):
                 os.write(2, line.encode() + b"\n")
 
 
 def load_handler(name):
     """Finds `module.function` or `module.Class.method`; the class is instantiated here, once."""
-    expected = "expected 'module.function' or 'module.Class.method'"
-    if not name:
-        raise StartError(f"ASYA_HANDLER is not set: {expected}")
     parts = name.split(".")
     if len(parts) < 2 or not all(part.isidentifier() for part in parts):
-        raise StartError(f"invalid ASYA_HANDLER {name!r}: {expected}")
+        found = repr(name) if name else "not set"
+        raise StartError(
+            f"ASYA_HANDLER is {found}: expected 'module.function' or 'module.Class.method'"
+        )
     try:
         handler = find_attribute(*import_longest_prefix(parts))
+        if isinstance(handler, type) or not callable(handler):
+            kind = "a class" if isinstance(handler, type) else qualified_name(type(handler))
+            raise StartError(f"it is {kind}, expected a function or method")
     except StartError as error:
         raise StartError(f"cannot load handler {name!r}: {error}") from error
-    if isinstance(handler, type):
-        raise StartError(f"cannot load handler {name!r}: it is a class, name a method of it")
-    if not callable(handler):
-        kind = qualified_name(type(handler))
-        raise StartError(f"cannot load handler {name!r}: a value of type {kind!r} is not callable")
     return handler
 
 
@@ -156,7 +153,8 @@ def describe(error):
 def parse_message(body, validate):
     """The envelope in a request body; without `validate` any JSON object will do."""
     message = json.loads(body.decode("utf-8"), parse_constant=refuse_constant)
-    require(message, "message", dict)
+    if not isinstance(message, dict):
+        raise TypeError(f"expected a JSON object, found {type(message).__name__}")
     if validate:
         check_shape(message)
     return message
@@ -169,32 +167,27 @@ def refuse_constant(name):
 
 def check_shape(message):
     """Go writes an empty list or map as null: null stands for an empty one here."""
-    if not member(message, "id", str):
+    if not require(message, "id", str):
         raise ValueError("id: must not be empty")
-    route = member(message, "route", dict)
-    member(route, "route.curr", str)
+    route = require(message, "route", dict)
+    require(route, "route.curr", str)
     for path in ("route.prev", "route.next"):
-        for index, actor in enumerate(member(route, path, list, type(None)) or []):
-            require(actor, f"{path}[{index}]", str)
-    require(message.get("headers"), "headers", dict, type(None))
-    member(message, "payload", object)
+        actors = require(route, path, list, type(None)) or []
+        if not all(isinstance(actor, str) for actor in actors):
+            raise TypeError(f"{path}: expected a list of strings")
+    require({"headers": None, **message}, "headers", dict, type(None))
+    require(message, "payload", object)
 
 
-def member(owner, path, *kinds):
-    """The required member that the last part of the path names."""
+def require(owner, path, *kinds):
+    """The member that the last part of the path names, of one of these kinds."""
     key = path.split(".")[-1]
     if key not in owner:
         raise ValueError(f"{path}: missing")
-    return require(owner[key], path, *kinds)
-
-
-def require(value, path, *kinds):
-    """The value, if it is of one of the kinds; the first of them is the one to name."""
-    if not isinstance(value, kinds):
-        names = {dict: "object", list: "list", str: "string", bool: "boolean", type(None): "null"}
-        found = names.get(type(value), "number")
-        raise TypeError(f"{path}: expected {names[kinds[0]]}, found {found}")
-    return value
+    if not isinstance(owner[key], kinds):
+        found = type(owner[key]).__name__
+        raise TypeError(f"{path}: expected {kinds[0].__name__}, found {found}")
+    return owner[key]
 
 
 def shifted_route(route):
@@ -240,11 +233,11 @@ class Connection(http.server.BaseHTTPRequestHandler):
         if self.path == "/healthz":
             self.respond(200, b'{"status":"ready"}')
         else:
-            self.respond_not_found()
+            self.send_error(404)
 
     def do_POST(self):
         if self.path != "/invoke":
-            self.respond_not_found()
+            self.send_error(404)
             return
         try:
             self.message = parse_message(self.read_body(), self.server.validate)
@@ -306,18 +299,15 @@ class Connection(http.server.BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def respond_not_found(self):
-        self.respond(404, b'{"error":"not_found"}')
-
     def respond_invalid(self, status, text, kind):
         details = {"message": text, "type": qualified_name(kind)}
         self.respond(status, to_json({"error": "msg_parsing_error", "details": details}).encode())
 
     def send_error(self, code, message=None, explain=None):
-        """The base class comes here with what is not HTTP and, as 501, with other methods."""
+        """The base class comes here with what is not HTTP and, as 501, with unknown methods."""
         self.request_version = self.protocol_version  # or the status line would be left out
-        if code == 501:
-            self.respond_not_found()
+        if code in (404, 501):
+            self.respond(404, b'{"error":"not_found"}')
         else:
             self.respond_invalid(int(code), message or "the request is not HTTP", ValueError)
 
@@ -331,7 +321,8 @@ class Runtime:
     def __init__(self, environ, log):
         self.environ = environ
         self.log = log
-        self.validate = environ.get("ASYA_ENABLE_VALIDATION", "").lower() not in ("false", "0", "no")
+        switch = environ.get("ASYA_ENABLE_VALIDATION", "").strip().lower()
+        self.validate = switch not in ("false", "0", "no")
         directory = os.path.abspath(environ.get("ASYA_SOCKET_DIR") or "/var/run/asya")
         self.socket_path = os.path.join(directory, "asya-runtime.sock")
         self.ready_path = os.path.join(directory, "runtime-ready")
@@ -355,6 +346,9 @@ class Runtime:
 
     def start(self):
         name = self.environ.get("ASYA_HANDLER", "").strip()
+        mode = self.environ.get("ASYA_SOCKET_CHMOD", "0o666").strip()
+        if mode and not re.fullmatch(r"(0o)?[0-7]{1,5}", mode):
+            raise StartError(f"ASYA_SOCKET_CHMOD is {mode!r}: expected an octal mode such as '0o660'")
         try:
             # The directory outlives the container: what a killed process left would look ready.
             self.remove_files()
@@ -363,22 +357,16 @@ class Runtime:
             for number in STOP_SIGNALS:
                 signal.signal(number, self.stop)
             keep_signals_from_children()
-            self.listen(self.environ.get("ASYA_SOCKET_CHMOD", "0o666").strip())
+            os.makedirs(os.path.dirname(self.socket_path), exist_ok=True)
+            self.listener.bind(self.socket_path)
+            if mode:
+                os.chmod(self.socket_path, int(mode, 8))
+            self.listener.listen(LISTEN_BACKLOG)
             threading.Thread(target=self.accept_connections, daemon=True).start()
             open(self.ready_path, "w").close()
         except OSError as error:
             raise StartError(f"cannot listen on {self.socket_path!r}: {error}") from error
         self.log("info", "listening", socket=self.socket_path, handler=name, version=VERSION)
-
-    def listen(self, mode):
-        """`mode` is octal text, or empty to leave the mode alone."""
-        if mode and not re.fullmatch(r"(0o)?[0-7]{1,5}", mode):
-            raise StartError(f"invalid ASYA_SOCKET_CHMOD {mode!r}: expected an octal mode as '0o660'")
-        os.makedirs(os.path.dirname(self.socket_path), exist_ok=True)
-        self.listener.bind(self.socket_path)
-        if mode:
-            os.chmod(self.socket_path, int(mode, 8))
-        self.listener.listen(LISTEN_BACKLOG)
 
     def stop(self, number, _frame):
         """The signal handler: a running call goes on, no other one starts."""
@@ -479,27 +467,26 @@ class Runtime:
 
 
 def keep_signals_from_children():
-    """A forked child is not the server: `multiprocessing`, for one, ends its own by SIGTERM. The
-    signals wait during the fork, for in the child one that comes too early would be lost."""
+    """A forked child is not the server: `multiprocessing`, for one, ends its own by SIGTERM. Held
+    back during the fork, because a signal that the child gets too early would be lost."""
 
     def restore():
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        release()
 
-    os.register_at_fork(
-        before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS),
-        after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS),
-        after_in_child=restore,
-    )
+    hold = functools.partial(signal.pthread_sigmask, signal.SIG_BLOCK, STOP_SIGNALS)
+    release = functools.partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, STOP_SIGNALS)
+    os.register_at_fork(before=hold, after_in_parent=release, after_in_child=restore)
 
 
 def main():
-    # Nothing runs yet that could finish; and process 1 of a container ignores signals it has no
-    # handler for.
+    """Returns the exit code."""
+    # Process 1 of a container never hears a signal without a handler, and while the user's module
+    # loads there is nothing to finish.
     for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: os._exit(0))
-    log = Log(os.environ.get("ASYA_LOG_LEVEL", "").strip())
+    log = Log(os.environ.get("ASYA_LOG_LEVEL", "").lower())
     # Python put the script's own directory first, unless told not to.
     if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
         del sys.path[0]

@@ -89,7 +89,7 @@ class PendingAnswer:
 
 
 class Runtime:
-    """One runtime process with a socket directory of its own; use it as a context manager."""
+    """One runtime process with a socket directory of its own."""
 
     def __init__(self, handler, env=None, ready=True, strict=True, script=SCRIPT, socket_dir=""):
         self.dir = tempfile.mkdtemp(prefix="asya-")
@@ -108,22 +108,19 @@ class Runtime:
         if handler is not None:
             self.environment["ASYA_HANDLER"] = handler
         self.environment.update(env or {})
-        # The script must not cause a warning on any version of Python.
-        self.command = [sys.executable] + (["-W", "error"] if strict else []) + [script]
+        # -S: nothing that is installed may be needed. -W error: no version of Python may warn.
+        options = ["-S", "-W", "error"] if strict else []
+        self.command = [sys.executable] + options + [script]
         self.wanted_ready = ready
         self.process = None
 
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.finish()
-        shutil.rmtree(self.dir)
-
     def start(self):
+        """Starts, or starts again in the same directory."""
+        self.launch()
+        if self.wanted_ready:
+            self.wait_until_ready()
+
+    def launch(self):
         self.stderr_file = tempfile.TemporaryFile()
         self.stdout_file = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
@@ -134,8 +131,12 @@ class Runtime:
             stdout=self.stdout_file,
             stderr=self.stderr_file,
         )
-        if self.wanted_ready:
-            self.wait_until_ready()
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.finish()
+        shutil.rmtree(self.dir)
 
     def wait_until_ready(self):
         def ready():
@@ -143,11 +144,7 @@ class Runtime:
                 raise AssertionError("the runtime ended early: " + self.stderr)
             return os.path.exists(self.ready_path)
 
-        try:
-            wait_until(ready, "the file runtime-ready")
-        except AssertionError:
-            self.__exit__()
-            raise
+        wait_until(ready, "the file runtime-ready")
 
     def finish(self):
         """Waits for the end and returns the exit code."""
@@ -245,7 +242,26 @@ def status_of(data):
     return int(re.findall(rb"^HTTP/1\.1 (\d+)", data, re.MULTILINE)[-1])
 
 
-class RuntimeTestCase(unittest.TestCase):
+class ProcessTestCase(unittest.TestCase):
+    """Starts processes that end with the test."""
+
+    def start(self, *arguments, **options):
+        """One runtime, ready for requests unless `ready=False`."""
+        return self.start_all([Runtime(*arguments, **options)])[0]
+
+    def start_all(self, runtimes):
+        """Many at the same time: most of a start is waiting for Python."""
+        runtimes = list(runtimes)
+        for runtime in runtimes:
+            runtime.launch()
+            self.addCleanup(runtime.end)
+        for runtime in runtimes:
+            if runtime.wanted_ready:
+                runtime.wait_until_ready()
+        return runtimes
+
+
+class SharedProcessTestCase(unittest.TestCase):
     """Shares one runtime process, with the class attribute `handler`, among its tests."""
 
     handler = "payloads.same"
@@ -258,4 +274,4 @@ class RuntimeTestCase(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.runtime.__exit__()
+        cls.runtime.end()

@@ -2,20 +2,19 @@
 
 import unittest
 
-from harness import NEXT_ROUTE, Runtime, RuntimeTestCase
+from harness import NEXT_ROUTE, ProcessTestCase, Runtime, SharedProcessTestCase
 
 GOT = [{"got": 2}]
 NUMBERS = [{"number": 0}, {"number": 1}]
 
 KINDS = [
-    # (handler in kinds.py, payloads of the frames for the payload 2, None for 204)
+    # (handler in kinds.py, payloads of the frames for the payload 2)
     ("function", GOT),
     ("coroutine", GOT),
     ("generator", NUMBERS),
     ("async_generator", NUMBERS),
     ("generator_with_nones", [2]),
     ("async_generator_with_nones", [2]),
-    ("coroutine_none", None),
     ("reused_object", NUMBERS),
     ("coroutine_of_generator", [0, 1]),
     ("runs_own_loop", GOT),
@@ -37,49 +36,51 @@ KINDS = [
 ]
 
 
-class HandlerKinds(unittest.TestCase):
+NO_FRAMES = ["generator", "async_generator", "coroutine_none"]
+
+
+class HandlerKinds(ProcessTestCase):
     def test_each_kind_of_handler_gives_its_frames(self):
-        for name, payloads in KINDS:
-            with self.subTest(name), Runtime("kinds." + name) as runtime:
+        runtimes = self.start_all(Runtime("kinds." + name) for name, _ in KINDS)
+        for (name, payloads), runtime in zip(KINDS, runtimes):
+            with self.subTest(name):
+                frames = [
+                    {"payload": payload, "route": NEXT_ROUTE, "headers": {}}
+                    for payload in payloads
+                ]
                 answer = runtime.invoke(2)
-                if payloads is None:
-                    self.assertEqual((answer.status, answer.body), (204, b""))
-                else:
-                    frames = [
-                        {"payload": payload, "route": NEXT_ROUTE, "headers": {}}
-                        for payload in payloads
-                    ]
-                    self.assertEqual((answer.status, answer.json), (200, {"frames": frames}))
+                self.assertEqual((answer.status, answer.json), (200, {"frames": frames}))
                 self.assertEqual(runtime.stop(), 0)
                 self.assertEqual(len(runtime.log), 2, runtime.stderr)
 
-    def test_a_generator_that_yields_nothing_gives_no_content(self):
-        for name in ("generator", "async_generator"):
-            with self.subTest(name), Runtime("kinds." + name) as runtime:
+    def test_no_frames_are_no_content(self):
+        runtimes = self.start_all(Runtime("kinds." + name) for name in NO_FRAMES)
+        for name, runtime in zip(NO_FRAMES, runtimes):
+            with self.subTest(name):
                 answer = runtime.invoke(0)
                 self.assertEqual((answer.status, answer.body), (204, b""))
 
     def test_a_class_is_instantiated_once_for_all_messages(self):
-        with Runtime("kinds.Model.count") as runtime:
-            counts = [runtime.invoke().payloads[0] for _ in range(3)]
+        runtime = self.start("kinds.Model.count")
+        counts = [runtime.invoke().payloads[0] for _ in range(3)]
         # One more instance is the module's own.
         self.assertEqual(counts, [{"instances": 2, "calls": calls} for calls in (1, 2, 3)])
 
     def test_one_event_loop_serves_all_messages_and_turns_between_them(self):
-        with Runtime("kinds.Loops.run") as runtime:
-            first = runtime.invoke().payloads[0]
-            ticks = [runtime.invoke().payloads[0]["ticks"]]
-            while ticks[-1] < 5 and len(ticks) < 1000:
-                ticks.append(runtime.invoke().payloads[0]["ticks"])
-            last = runtime.invoke().payloads[0]
+        runtime = self.start("kinds.Loops.run")
+        first = runtime.invoke().payloads[0]
+        ticks = [runtime.invoke().payloads[0]["ticks"]]
+        while ticks[-1] < 5 and len(ticks) < 1000:
+            ticks.append(runtime.invoke().payloads[0]["ticks"])
+        last = runtime.invoke().payloads[0]
         self.assertEqual((first["loops"], last["loops"]), (1, 1))
         self.assertGreaterEqual(last["ticks"], 5)
 
     def test_the_handler_gets_the_payload_and_nothing_else(self):
-        with Runtime("payloads.received") as runtime:
-            self.assertEqual(
-                runtime.invoke({"k": [1]}).payloads, [{"args": [{"k": [1]}], "kwargs": {}}]
-            )
+        runtime = self.start("payloads.received")
+        self.assertEqual(
+            runtime.invoke({"k": [1]}).payloads, [{"args": [{"k": [1]}], "kwargs": {}}]
+        )
 
 
 RESULTS = [
@@ -128,7 +129,7 @@ ERRORS = [
 ]
 
 
-class HandlerResults(RuntimeTestCase):
+class HandlerResults(SharedProcessTestCase):
     handler = "payloads.results"
 
     def test_a_returned_value_is_one_frame(self):
@@ -186,10 +187,12 @@ FAILURES = [
 ]
 
 
-class HandlerFailures(unittest.TestCase):
+class HandlerFailures(ProcessTestCase):
     def test_the_server_goes_on_after_each_failure(self):
-        for handler, payload, kind, text in FAILURES:
-            with self.subTest(handler), Runtime(handler, strict=False) as runtime:
+        # Not strict: a coroutine or generator that is left behind makes Python warn.
+        runtimes = self.start_all(Runtime(row[0], strict=False) for row in FAILURES)
+        for (handler, payload, kind, text), runtime in zip(FAILURES, runtimes):
+            with self.subTest(handler):
                 for _ in range(2):
                     answer = runtime.invoke(payload)
                     self.assertEqual(answer.status, 500)
@@ -199,18 +202,18 @@ class HandlerFailures(unittest.TestCase):
                 self.assertEqual(runtime.stop(), 0)
 
 
-class HandlerOutput(unittest.TestCase):
+class HandlerOutput(ProcessTestCase):
     def test_standard_streams_belong_to_the_handler(self):
-        with Runtime("controlled.talk") as runtime:
-            self.assertEqual(runtime.invoke(1).payloads, [1])
-            self.assertEqual(runtime.stdout, "to stdout\n")
-            self.assertIn("to stderr\n", runtime.stderr)
+        runtime = self.start("controlled.talk")
+        self.assertEqual(runtime.invoke(1).payloads, [1])
+        self.assertEqual(runtime.stdout, "to stdout\n")
+        self.assertIn("to stderr\n", runtime.stderr)
 
     def test_a_handler_that_removes_the_streams_does_not_stop_the_server(self):
-        with Runtime("controlled.close_streams") as runtime:
-            self.assertEqual(runtime.invoke(1).payloads, [1])
-            self.assertEqual(runtime.stop(), 0)
-            self.assertEqual([line["message"] for line in runtime.log], ["listening", "stopped"])
+        runtime = self.start("controlled.close_streams")
+        self.assertEqual(runtime.invoke(1).payloads, [1])
+        self.assertEqual(runtime.stop(), 0)
+        self.assertEqual([line["message"] for line in runtime.log], ["listening", "stopped"])
 
 
 if __name__ == "__main__":

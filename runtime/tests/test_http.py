@@ -5,7 +5,14 @@ import os
 import socket
 import unittest
 
-from harness import ROUTE, PendingAnswer, Runtime, RuntimeTestCase, raw_invoke, status_of
+from harness import (
+    ROUTE,
+    PendingAnswer,
+    ProcessTestCase,
+    SharedProcessTestCase,
+    raw_invoke,
+    status_of,
+)
 
 BODY = json.dumps({"id": "m-1", "route": ROUTE, "payload": "p"}).encode()
 LENGTH = "Content-Length: {}".format(len(BODY))
@@ -73,7 +80,7 @@ NOT_HTTP = [
 ]
 
 
-class Paths(RuntimeTestCase):
+class Paths(SharedProcessTestCase):
     def test_the_server_says_that_it_is_ready(self):
         answer = self.runtime.request("GET", "/healthz")
         self.assertEqual((answer.status, answer.json), (200, {"status": "ready"}))
@@ -100,7 +107,7 @@ class Paths(RuntimeTestCase):
         self.assertEqual(data.count(b"HTTP/1.1 200"), 1)
 
 
-class Bodies(RuntimeTestCase):
+class Bodies(SharedProcessTestCase):
     def test_a_body_is_read_as_the_headers_say(self):
         for reason, headers, body, status in BODIES:
             with self.subTest(reason):
@@ -137,33 +144,35 @@ class Bodies(RuntimeTestCase):
         self.assertTrue(answer.payloads == [text], "the payload changed")
 
 
-class Clients(unittest.TestCase):
+class Clients(ProcessTestCase):
     def test_one_message_runs_at_a_time(self):
-        with Runtime("controlled.count") as runtime:
-            pending = [runtime.invoke_later(number) for number in range(20)]
-            self.assertEqual([answer.result().payloads for answer in pending], [[1]] * 20)
+        runtime = self.start("controlled.count")
+        pending = [runtime.invoke_later(number) for number in range(20)]
+        self.assertEqual([answer.result().payloads for answer in pending], [[1]] * 20)
 
     def test_further_connections_wait_and_health_is_told_meanwhile(self):
-        with Runtime("controlled.hold_and_count") as runtime:
-            first = runtime.invoke_later("first")
-            runtime.wait_for_file("first.begun")
-            second = runtime.invoke_later("second")
-            self.assertEqual(runtime.request("GET", "/healthz").status, 200)
-            self.assertFalse(os.path.exists(runtime.file("second.begun")))
-            runtime.write("second.release")
-            runtime.write("first.release")
-            self.assertEqual(first.result().payloads, [0])
-            self.assertEqual(second.result().payloads, [0])
+        runtime = self.start("controlled.hold_and_count")
+        first = runtime.invoke_later("first")
+        runtime.wait_for_file("first.begun")
+        second = runtime.invoke_later("second")
+        self.assertEqual(runtime.request("GET", "/healthz").status, 200)
+        self.assertFalse(os.path.exists(runtime.file("second.begun")))
+        runtime.write("second.release")
+        runtime.write("first.release")
+        self.assertEqual(first.result().payloads, [0])
+        self.assertEqual(second.result().payloads, [0])
 
     def test_a_silent_client_holds_up_nobody(self):
-        with Runtime("payloads.same") as runtime, runtime.connect(), runtime.connect() as half:
+        runtime = self.start("payloads.same")
+        with runtime.connect(), runtime.connect() as half:
             half.sendall(raw_invoke([LENGTH], BODY[:5]))
             self.assertEqual(runtime.invoke(1).payloads, [1])
             self.assertEqual(runtime.stop(), 0)
 
     def test_a_client_that_leaves_during_its_call_ends_nothing(self):
         for close in (socket.socket.close, lambda gone: gone.shutdown(socket.SHUT_RDWR)):
-            with self.subTest(close), Runtime("controlled.hold") as runtime:
+            with self.subTest(close):
+                runtime = self.start("controlled.hold")
                 body = BODY.replace(b'"p"', b'"gone"')
                 gone = runtime.connect()
                 gone.sendall(raw_invoke(["Content-Length: {}".format(len(body))], body))
@@ -176,29 +185,29 @@ class Clients(unittest.TestCase):
                 gone.close()
 
     def test_a_message_whose_client_left_before_its_turn_is_not_run(self):
-        with Runtime("controlled.hold") as runtime:
-            first = runtime.invoke_later("first")
-            runtime.wait_for_file("first.begun")
-            body = BODY.replace(b'"p"', b'"gone"')
-            with runtime.connect() as gone:
-                gone.sendall(raw_invoke(["Content-Length: {}".format(len(body))], body))
-                # The answer to a later connection tells that this one was accepted before it.
-                self.assertEqual(runtime.request("GET", "/healthz").status, 200)
-            runtime.write("first.release")
-            self.assertEqual(first.result().payloads, ["first"])
-            runtime.write("next.release")
-            runtime.write("gone.release")
-            self.assertEqual(runtime.invoke("next").payloads, ["next"])
-            self.assertFalse(os.path.exists(runtime.file("gone.begun")))
+        runtime = self.start("controlled.hold")
+        first = runtime.invoke_later("first")
+        runtime.wait_for_file("first.begun")
+        body = BODY.replace(b'"p"', b'"gone"')
+        with runtime.connect() as gone:
+            gone.sendall(raw_invoke(["Content-Length: {}".format(len(body))], body))
+            # The answer to a later connection tells that this one was accepted before it.
+            self.assertEqual(runtime.request("GET", "/healthz").status, 200)
+        runtime.write("first.release")
+        self.assertEqual(first.result().payloads, ["first"])
+        runtime.write("next.release")
+        runtime.write("gone.release")
+        self.assertEqual(runtime.invoke("next").payloads, ["next"])
+        self.assertFalse(os.path.exists(runtime.file("gone.begun")))
 
     def test_a_client_that_only_ends_its_writing_gets_its_answer(self):
-        with Runtime("controlled.hold") as runtime:
-            body = BODY.replace(b'"p"', b'"half"')
-            request = raw_invoke(["Content-Length: {}".format(len(body))], body)
-            half = PendingAnswer(lambda: runtime.exchange(request, close_writing=True))
-            runtime.wait_for_file("half.begun")
-            runtime.write("half.release")
-            self.assertEqual(status_of(half.result()), 200)
+        runtime = self.start("controlled.hold")
+        body = BODY.replace(b'"p"', b'"half"')
+        request = raw_invoke(["Content-Length: {}".format(len(body))], body)
+        half = PendingAnswer(lambda: runtime.exchange(request, close_writing=True))
+        runtime.wait_for_file("half.begun")
+        runtime.write("half.release")
+        self.assertEqual(status_of(half.result()), 200)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import unittest
 
-from harness import HANDLERS, SCRIPT, Runtime
+from harness import HANDLERS, SCRIPT, ProcessTestCase, Runtime
 
 FOUND = [
     # (reason, handler, its answer)
@@ -23,9 +23,9 @@ NOT_FOUND = [
     # (reason, handler, the parts of the line in their order)
     ("not set", None, ["ASYA_HANDLER is not set: " + EXPECTED]),
     ("empty", "", ["ASYA_HANDLER is not set: " + EXPECTED]),
-    ("no dot", "payloads", ["invalid ASYA_HANDLER 'payloads': " + EXPECTED]),
-    ("a file name", "payloads.py:same", ["invalid ASYA_HANDLER 'payloads.py:same'"]),
-    ("an empty part", "payloads..same", ["invalid ASYA_HANDLER 'payloads..same'"]),
+    ("no dot", "payloads", ["ASYA_HANDLER is 'payloads': " + EXPECTED]),
+    ("a file name", "payloads.py:same", ["ASYA_HANDLER is 'payloads.py:same'"]),
+    ("an empty part", "payloads..same", ["ASYA_HANDLER is 'payloads..same'"]),
     (
         "no such module",
         "nowhere.process",
@@ -38,11 +38,11 @@ NOT_FOUND = [
     ),
     ("no such function", "payloads.sane", ["no 'sane' in 'payloads': builtins.AttributeError: "]),
     ("no such method", "kinds.Model.nothing", ["no 'nothing' in 'kinds.Model': "]),
-    ("a class", "kinds.Model", ["'kinds.Model': it is a class, name a method of it"]),
+    ("a class", "kinds.Model", ["'kinds.Model': it is a class, expected a function or method"]),
     (
         "not callable",
         "broken.construct.number",
-        ["'broken.construct.number': a value of type 'builtins.int' is not callable"],
+        ["'broken.construct.number': it is builtins.int, expected a function or method"],
     ),
     (
         "a dependency is missing",
@@ -95,24 +95,27 @@ NOT_FOUND = [
     ),
 ]
 
+LONG_DIRECTORY = os.path.join(tempfile.gettempdir(), "asya-" + "x" * 120)
+
 MISCONFIGURED = [
     # (reason, environment, in the line)
-    ("a mode of letters", {"ASYA_SOCKET_CHMOD": "rw"}, "invalid ASYA_SOCKET_CHMOD 'rw': expected"),
-    ("not octal", {"ASYA_SOCKET_CHMOD": "0o888"}, "invalid ASYA_SOCKET_CHMOD '0o888'"),
-    ("hexadecimal", {"ASYA_SOCKET_CHMOD": "0x1b6"}, "invalid ASYA_SOCKET_CHMOD '0x1b6'"),
-    ("no directory can be made", {"ASYA_SOCKET_DIR": "/dev/null/asya"}, "'/dev/null/asya/asya-"),
-    ("too long for a socket", {"ASYA_SOCKET_DIR": "/tmp/" + "x" * 120}, "cannot listen on '/tmp/x"),
+    ("a mode of letters", {"ASYA_SOCKET_CHMOD": "rw"}, "ASYA_SOCKET_CHMOD is 'rw': expected"),
+    ("not octal", {"ASYA_SOCKET_CHMOD": "0o888"}, "ASYA_SOCKET_CHMOD is '0o888': expected"),
+    ("hexadecimal", {"ASYA_SOCKET_CHMOD": "0x1b6"}, "ASYA_SOCKET_CHMOD is '0x1b6': expected"),
+    ("no directory", {"ASYA_SOCKET_DIR": "/dev/null/asya"}, "cannot listen on '/dev/null/asya/"),
+    ("too long for a socket", {"ASYA_SOCKET_DIR": LONG_DIRECTORY}, "cannot listen on '"),
 ]
 
 
-class Found(unittest.TestCase):
+class Found(ProcessTestCase):
     def test_the_longest_module_prefix_decides(self):
-        for reason, handler, answer in FOUND:
-            with self.subTest(reason), Runtime(handler) as runtime:
+        runtimes = self.start_all(Runtime(handler) for _, handler, _ in FOUND)
+        for (reason, _, answer), runtime in zip(FOUND, runtimes):
+            with self.subTest(reason):
                 self.assertEqual(runtime.invoke().payloads, [answer])
 
 
-class NotFound(unittest.TestCase):
+class NotFound(ProcessTestCase):
     def check(self, runtime, parts):
         self.assertEqual(runtime.finish(), 1)
         self.assertEqual(len(runtime.log), 1, runtime.stderr)
@@ -127,26 +130,29 @@ class NotFound(unittest.TestCase):
         self.assertFalse(os.path.exists(runtime.socket_path))
 
     def test_the_process_ends_with_one_clear_line(self):
-        for reason, handler, parts in NOT_FOUND:
-            with self.subTest(reason), Runtime(handler, ready=False) as runtime:
+        runtimes = self.start_all(Runtime(row[1], ready=False) for row in NOT_FOUND)
+        for (reason, _, parts), runtime in zip(NOT_FOUND, runtimes):
+            with self.subTest(reason):
                 self.check(runtime, parts)
 
     def test_the_line_is_written_at_every_log_level(self):
         for level in ("debug", "error"):
-            environment = {"ASYA_LOG_LEVEL": level}
-            with self.subTest(level), Runtime(None, environment, ready=False) as runtime:
+            with self.subTest(level):
+                runtime = self.start(None, {"ASYA_LOG_LEVEL": level}, ready=False)
                 self.check(runtime, ["ASYA_HANDLER is not set"])
 
     def test_an_invalid_environment_ends_the_process_likewise(self):
-        for reason, environment, part in MISCONFIGURED:
-            with self.subTest(reason), Runtime("payloads.same", environment, ready=False) as runtime:
+        self.addCleanup(shutil.rmtree, LONG_DIRECTORY, ignore_errors=True)
+        runtimes = self.start_all(
+            Runtime("payloads.same", environment, ready=False)
+            for _, environment, _ in MISCONFIGURED
+        )
+        for (reason, _, part), runtime in zip(MISCONFIGURED, runtimes):
+            with self.subTest(reason):
                 self.check(runtime, [part])
-                self.addCleanup(
-                    shutil.rmtree, runtime.environment["ASYA_SOCKET_DIR"], ignore_errors=True
-                )
 
 
-class SearchPath(unittest.TestCase):
+class SearchPath(ProcessTestCase):
     def test_the_working_directory_comes_before_pythonpath(self):
         with tempfile.TemporaryDirectory() as other:
             with open(os.path.join(other, "payloads.py"), "w") as module:
@@ -154,37 +160,37 @@ class SearchPath(unittest.TestCase):
             with open(os.path.join(other, "elsewhere.py"), "w") as module:
                 module.write("from payloads import surroundings\n")
             environment = {"PYTHONPATH": other}
-            with Runtime("payloads.same", environment) as runtime:
-                self.assertEqual(runtime.invoke(1).payloads, [1])
-            with Runtime("elsewhere.surroundings", environment) as runtime:
-                answer = runtime.invoke(1).payloads[0]
+            runtime = self.start("payloads.same", environment)
+            self.assertEqual(runtime.invoke(1).payloads, [1])
+            runtime = self.start("elsewhere.surroundings", environment)
+            answer = runtime.invoke(1).payloads[0]
         self.assertEqual(answer["path"][:2], [os.path.realpath(HANDLERS), other])
 
     def test_the_directory_of_the_script_is_not_searched(self):
-        with Runtime("payloads.surroundings") as runtime:
-            path = runtime.invoke(1).payloads[0]["path"]
+        runtime = self.start("payloads.surroundings")
+        path = runtime.invoke(1).payloads[0]["path"]
         self.assertNotIn(os.path.dirname(SCRIPT), path)
 
     def test_a_module_with_the_name_of_the_script_is_the_users(self):
-        with Runtime("asya_runtime.same") as runtime:
-            self.assertEqual(runtime.invoke(1).payloads, [1])
+        runtime = self.start("asya_runtime.same")
+        self.assertEqual(runtime.invoke(1).payloads, [1])
 
     def test_a_module_beside_the_script_is_not_found(self):
         with tempfile.TemporaryDirectory() as place:
             script = shutil.copy(SCRIPT, place)
             with open(os.path.join(place, "beside.py"), "w") as module:
                 module.write("def same(payload):\n    return payload\n")
-            with Runtime("beside.same", script=script, ready=False) as runtime:
-                self.assertEqual(runtime.finish(), 1)
-                self.assertIn("no module 'beside'", runtime.log[0]["message"])
+            runtime = self.start("beside.same", script=script, ready=False)
+            self.assertEqual(runtime.finish(), 1)
+            self.assertIn("no module 'beside'", runtime.log[0]["message"])
 
     def test_nothing_is_removed_where_python_added_nothing(self):
         """With -I the first entry is the standard library's."""
-        with Runtime("payloads.same") as runtime:
-            runtime.stop()
-            runtime.command.insert(1, "-I")
-            runtime.start()
-            self.assertEqual(runtime.invoke(1).payloads, [1])
+        runtime = self.start("payloads.same")
+        runtime.stop()
+        runtime.command.insert(1, "-I")
+        runtime.start()
+        self.assertEqual(runtime.invoke(1).payloads, [1])
 
 
 if __name__ == "__main__":

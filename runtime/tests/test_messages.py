@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from harness import NEXT_ROUTE, ROUTE, RuntimeTestCase, raw_invoke, status_of
+from harness import NEXT_ROUTE, ROUTE, SharedProcessTestCase, raw_invoke, status_of
 
 ENVELOPE = {"id": "m-1", "route": ROUTE, "headers": {"trace": "t"}, "payload": 1}
 
@@ -38,38 +38,38 @@ VALUE, TYPE = "builtins.ValueError", "builtins.TypeError"
 
 REFUSED = [
     # (reason, message, details.message without its prefix, details.type)
-    ("a message is an object", [], "message: expected object, found list", TYPE),
-    ("a text is none", "text", "message: expected object, found string", TYPE),
-    ("null is none", None, "message: expected object, found null", TYPE),
+    ("a message is an object", [], "expected a JSON object, found list", TYPE),
+    ("a text is none", "text", "expected a JSON object, found str", TYPE),
+    ("null is none", None, "expected a JSON object, found NoneType", TYPE),
     ("no id", without("id"), "id: missing", VALUE),
-    ("an id is a text", dict(ENVELOPE, id=5), "id: expected string, found number", TYPE),
+    ("an id is a text", dict(ENVELOPE, id=5), "id: expected str, found int", TYPE),
     ("an id says something", dict(ENVELOPE, id=""), "id: must not be empty", VALUE),
     ("no route", without("route"), "route: missing", VALUE),
-    ("a route is no list", dict(ENVELOPE, route=[]), "route: expected object, found list", TYPE),
-    ("a route is not null", dict(ENVELOPE, route=None), "route: expected object, found null", TYPE),
+    ("a route is no list", dict(ENVELOPE, route=[]), "route: expected dict, found list", TYPE),
+    ("a route is not null", dict(ENVELOPE, route=None), "route: expected dict, found NoneType", TYPE),
     ("no prev", without("route", "prev"), "route.prev: missing", VALUE),
     ("no curr", without("route", "curr"), "route.curr: missing", VALUE),
     ("no next", without("route", "next"), "route.next: missing", VALUE),
-    ("prev is no text", with_route(prev="a"), "route.prev: expected list, found string", TYPE),
-    ("next is no map", with_route(next={}), "route.next: expected list, found object", TYPE),
-    ("curr is not null", with_route(curr=None), "route.curr: expected string, found null", TYPE),
-    ("curr is no list", with_route(curr=["a"]), "route.curr: expected string, found list", TYPE),
+    ("prev is no text", with_route(prev="a"), "route.prev: expected list, found str", TYPE),
+    ("next is no map", with_route(next={}), "route.next: expected list, found dict", TYPE),
+    ("curr is not null", with_route(curr=None), "route.curr: expected str, found NoneType", TYPE),
+    ("curr is no list", with_route(curr=["a"]), "route.curr: expected str, found list", TYPE),
     (
         "every actor before is a text",
         with_route(prev=["a", 1]),
-        "route.prev[1]: expected string, found number",
+        "route.prev: expected a list of strings",
         TYPE,
     ),
     (
         "every actor after is a text",
         with_route(next=[False]),
-        "route.next[0]: expected string, found boolean",
+        "route.next: expected a list of strings",
         TYPE,
     ),
     (
         "headers are a map",
         dict(ENVELOPE, headers=["a"]),
-        "headers: expected object, found list",
+        "headers: expected dict, found list",
         TYPE,
     ),
     ("no payload", without("payload"), "payload: missing", VALUE),
@@ -115,7 +115,7 @@ SHIFTS = [
 ]
 
 
-class ValidatedMessages(RuntimeTestCase):
+class ValidatedMessages(SharedProcessTestCase):
     def test_well_formed_envelopes_reach_the_handler(self):
         for reason, envelope in ACCEPTED:
             with self.subTest(reason):
@@ -183,7 +183,7 @@ LENIENT = [
 ]
 
 
-class UnvalidatedMessages(RuntimeTestCase):
+class UnvalidatedMessages(SharedProcessTestCase):
     environment = {"ASYA_ENABLE_VALIDATION": "false"}
 
     def test_any_object_reaches_the_handler(self):

@@ -1,1 +1,11 @@
-//! Pipeline tests live in `tests/`; this library is empty.
+//! The rig of the pipeline tests: examples, function processes, certificates and
+//! the real `crossplane`.
+//!
+//! Everything that a test starts listens on loopback and ends with the value that
+//! stands for it.
+
+pub mod certificates;
+pub mod examples;
+pub mod function;
+pub mod program;
+pub mod real;

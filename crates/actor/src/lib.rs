@@ -25,6 +25,7 @@
 //!   [`transport::Transport`], one queueing system.
 //! - [`timeout`] derives everything that could kill or duplicate running work
 //!   from one number.
+//! - [`pod`] is what the containers of an actor's pod agree upon.
 //! - [`names`] and [`labels`] name things; [`quantity`] and [`duration`] read
 //!   Kubernetes' and Go's notations.
 //! - [`status`] has the words of the STATUS column and the conditions;
@@ -36,6 +37,7 @@ pub mod health;
 pub mod labels;
 pub mod names;
 pub mod platform;
+pub mod pod;
 pub mod quantity;
 pub mod queue;
 pub mod spec;

@@ -15,19 +15,22 @@ use crate::transport::{Transport, TransportError};
 
 /// The platform's settings.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Platform {
-    /// The transport of actors that name none; see [`Platform::default_transport`].
+    /// The transport of actors that name none; the only enabled one unless given.
     pub default_transport: Option<String>,
-    /// How queues are named; see [`Platform::queue_name_template`].
+    /// How queues are named; `asya-{actor}` unless given. `{actor}` and
+    /// `{namespace}` are filled in.
     pub queue_name_template: Option<String>,
     /// What becomes of a queue whose actor is deleted, unless the actor says.
     pub queue_deletion_policy: DeletionPolicy,
-    /// Longest grace period of a pod; see [`Platform::max_grace_period_seconds`].
+    /// Longest grace period of a pod, in seconds; 3600 unless given.
     pub max_grace_period_seconds: Option<u32>,
     /// Whether a flavor must carry the label `asya.sh/flavor: <name>`.
     pub require_flavor_label: bool,
-    /// The queueing systems that actors may name, unread.
+    /// The queueing systems that actors may name.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::transports"))]
     pub transports: BTreeMap<String, Value>,
     /// The injected sidecar.
     pub sidecar: SidecarDefaults,
@@ -42,6 +45,7 @@ pub struct Platform {
 
 /// The sidecar, for actors that do not say otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SidecarDefaults {
     /// Its image.
@@ -49,11 +53,13 @@ pub struct SidecarDefaults {
     /// Its pull policy.
     pub image_pull_policy: Option<PullPolicy>,
     /// Its resources.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::resources"))]
     pub resources: Option<Map<String, Value>>,
 }
 
 /// The runtime script, for all actors.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RuntimeDefaults {
     /// A ConfigMap in each actor's namespace that holds the script already.
@@ -68,6 +74,7 @@ pub struct RuntimeDefaults {
 
 /// The actors at which routes end.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EndActors {
     /// Where finished messages go.

@@ -100,6 +100,7 @@ pub struct DeadLetter {
 
 /// Which ProviderConfig an object uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderConfigRef {
     /// `ProviderConfig` (of the object's namespace) or `ClusterProviderConfig`.
     #[serde(default = "cluster_provider_config")]
@@ -124,6 +125,7 @@ impl ProviderConfigRef {
 
 /// What becomes of a queue when its actor is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum DeletionPolicy {
     /// It is deleted, with whatever it holds.
     #[default]

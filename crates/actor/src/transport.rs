@@ -29,6 +29,7 @@ pub enum Config {
 
 /// Amazon SQS.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Sqs {
     /// AWS region; required.
@@ -44,7 +45,7 @@ pub struct Sqs {
     /// Seconds in which a received message is hidden; derived from each
     /// actor's timeout unless given.
     pub visibility_timeout_seconds: Option<u32>,
-    /// Seconds that a receive waits for a message; see [`Sqs::wait_time_seconds`].
+    /// Seconds that a receive waits for a message; 20 unless given.
     pub wait_time_seconds: Option<u32>,
     /// Secret in the actor's namespace with `AWS_ACCESS_KEY_ID` and so on.
     pub credentials_secret_ref: Option<SecretName>,
@@ -52,29 +53,32 @@ pub struct Sqs {
 
 /// RabbitMQ.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RabbitMq {
     /// Host; required.
     pub host: String,
-    /// AMQP port; see [`RabbitMq::port`].
+    /// AMQP port; 5672 unless given, or 5671 with TLS.
     pub port: Option<u16>,
-    /// Virtual host; see [`RabbitMq::vhost`].
+    /// Virtual host; `/` unless given.
     pub vhost: Option<String>,
     /// Host of the management API, by which KEDA counts messages in work too.
     pub management_host: Option<String>,
-    /// Port of the management API.
+    /// Port of the management API; 15672 unless given, or 15671 with TLS.
     pub management_port: Option<u16>,
-    /// User, as a literal; see [`RabbitMq::username`].
+    /// User, as a literal; `guest` unless given.
     pub username: Option<String>,
     /// User, from a Secret in the actor's namespace.
     pub username_secret_ref: Option<SecretKeyRef>,
-    /// Password; see [`RabbitMq::password_secret_ref`].
+    /// Password, from a Secret in the actor's namespace; key `password` of
+    /// `rabbitmq-secret` unless given.
     pub password_secret_ref: Option<SecretKeyRef>,
     /// The whole URL, from a Secret in the actor's namespace.
     pub url_secret_ref: Option<SecretKeyRef>,
-    /// Topic exchange; filled by [`Transport::parse`] when not given.
+    /// Topic exchange; `asya` unless given, or `asya-{namespace}` where queues
+    /// are named by namespace.
     pub exchange: Option<String>,
-    /// Type of the queues.
+    /// Type of the queues; `quorum` unless given.
     pub queue_type: QueueType,
     /// Dead-lettering; on unless disabled, after 20 deliveries.
     pub dead_letter: DeadLetterOptions,
@@ -84,6 +88,7 @@ pub struct RabbitMq {
 
 /// A Secret by name.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretName {
     /// Its name.
     pub name: String,
@@ -91,6 +96,7 @@ pub struct SecretName {
 
 /// One key of a Secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretKeyRef {
     /// The Secret's name.
     pub name: String,
@@ -100,6 +106,7 @@ pub struct SecretKeyRef {
 
 /// TLS towards RabbitMQ.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Tls {
     /// Whether it is used.
@@ -110,6 +117,7 @@ pub struct Tls {
 
 /// Types of RabbitMQ queue that are made. A queue's type never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum QueueType {
     /// Replicated; the only type with a delivery limit.
@@ -163,14 +171,23 @@ pub enum TransportError {
     },
 }
 
+/// One queueing system.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+pub(crate) struct Entry {
+    /// Whether actors may use it; yes unless given.
     #[serde(default = "yes")]
     enabled: bool,
+    /// What it is: `sqs` or `rabbitmq`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::transport_type"))]
     r#type: Option<String>,
+    /// Where it is.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::transport_config"))]
     config: Value,
+    /// With whose credentials the provider manages queues; the
+    /// ClusterProviderConfig with the transport's name unless given.
     provider_config_ref: Option<ProviderConfigRef>,
 }
 

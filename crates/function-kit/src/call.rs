@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use crate::identity::is_legacy;
 use crate::input::overlay;
 use crate::require::{Requests, SchemaAnswer};
-use crate::value::{json_to_pb, json_to_struct, struct_to_json};
+use crate::value::{json_to_pb, json_to_struct, struct_to_json, to_map};
 use crate::{CommonInput, FACTS_KEY, Facts, Fault, Identity, PLATFORM_KEY, SPEC_KEY, value};
 
 /// Runs one step: the request's desired state and context are carried over, the
@@ -315,12 +315,12 @@ impl Call {
         kind: (&str, &str),
         name: &str,
         namespace: Option<&str>,
-    ) -> Option<Vec<Struct>> {
+    ) -> Option<Vec<&Struct>> {
         self.requests.resource(key, kind, name, namespace)
     }
 
     /// What was fetched under `key` because the Composition asked for it.
-    pub fn handed_over(&self, key: &str) -> Option<Vec<Struct>> {
+    pub fn handed_over(&self, key: &str) -> Option<Vec<&Struct>> {
         self.requests.fetched(key)
     }
 
@@ -441,11 +441,4 @@ pub(crate) fn parse_platform(document: Map<String, Value>) -> Result<Platform, F
         Fault::config(format!("the platform's settings are invalid: {error}"))
             .on(ConditionType::TransportReady, "PlatformInvalid")
     })
-}
-
-fn to_map(object: &Struct) -> Map<String, Value> {
-    match struct_to_json(object) {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
 }

@@ -18,7 +18,7 @@ pub struct CommonInput {
 }
 
 /// `over` laid over `base`, key by key at any depth; lists are replaced.
-pub(crate) fn overlay(base: &mut Map<String, Value>, over: Map<String, Value>) {
+pub fn overlay(base: &mut Map<String, Value>, over: Map<String, Value>) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {
             (Some(Value::Object(base)), Value::Object(over)) => overlay(base, over),

@@ -53,7 +53,7 @@ pub use call::{Call, run};
 pub use facts::{Facts, Note};
 pub use fault::Fault;
 pub use identity::Identity;
-pub use input::{CommonInput, PLATFORM_INPUT};
+pub use input::{CommonInput, PLATFORM_INPUT, overlay};
 pub use redact::redacted;
 pub use report::report;
 pub use require::SchemaAnswer;

@@ -44,7 +44,7 @@ impl Requests {
         (api_version, kind): (&str, &str),
         name: &str,
         namespace: Option<&str>,
-    ) -> Option<Vec<Struct>> {
+    ) -> Option<Vec<&Struct>> {
         let selector = ResourceSelector {
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),
@@ -61,7 +61,7 @@ impl Requests {
     }
 
     /// What was fetched under `key`, whoever asked for it.
-    pub(crate) fn fetched(&self, key: &str) -> Option<Vec<Struct>> {
+    pub(crate) fn fetched(&self, key: &str) -> Option<Vec<&Struct>> {
         let fetched = self
             .resources
             .get(key)
@@ -70,7 +70,7 @@ impl Requests {
             fetched
                 .items
                 .iter()
-                .filter_map(|item| item.resource.clone())
+                .filter_map(|item| item.resource.as_ref())
                 .collect(),
         )
     }

@@ -68,6 +68,14 @@ pub fn as_struct(value: &Value) -> Option<&Struct> {
     }
 }
 
+/// A map as a JSON document.
+pub fn to_map(object: &Struct) -> serde_json::Map<String, serde_json::Value> {
+    let entries = object.fields.iter();
+    entries
+        .map(|(key, value)| (key.clone(), pb_to_json(value)))
+        .collect()
+}
+
 /// The text entries of the map at a path, sorted; others are passed over.
 pub fn texts(object: &Struct, path: &[&str]) -> std::collections::BTreeMap<String, String> {
     let entries = map(object, path).map(|map| &map.fields);

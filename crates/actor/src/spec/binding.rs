@@ -8,6 +8,7 @@ use crate::entry::EnvVar;
 
 /// The workload to bind to, by group and kind in any served version.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadRef {
     /// Group and version.
@@ -21,6 +22,7 @@ pub struct WorkloadRef {
 /// The REST adapter: an `asya-runtime` container that forwards messages to an
 /// inference server.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RuntimeAdapter {
     /// Image; the platform's `runtime.adapterImage` unless given.
@@ -33,21 +35,24 @@ pub struct RuntimeAdapter {
     /// Environment of the container.
     pub env: Vec<EnvVar>,
     /// Resources of the container.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::resources"))]
     pub resources: Option<Map<String, Value>>,
 }
 
 /// How a bound workload is treated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Binding {
-    /// Where adapter and sidecar run.
+    /// Where adapter and sidecar run; decided by the target's kind unless given.
     pub strategy: BindingStrategy,
-    /// Whether the target itself is scaled too.
+    /// Whether the target itself is scaled too; no unless given.
     pub scale_target: Option<bool>,
 }
 
 /// Where adapter and sidecar of a bound actor run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum BindingStrategy {
     /// Decided by the target's kind.
     #[default]

@@ -32,32 +32,41 @@ pub use scaling::{Advanced, Scaling};
 pub use workload::{Workload, WorkloadKind};
 
 /// The resolved spec of an actor: what its flavors give and itself says.
+///
+/// The descriptions of these fields are also what `kubectl explain` shows.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::rules::of_spec))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Spec {
-    /// Name of the actor where it differs from the object's; see
-    /// [`crate::names::ActorName`].
+    /// Name of the actor where it differs from the object's: a DNS label. It
+    /// cannot change, for the queue is named after it.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::actor_name"))]
     pub actor: Option<String>,
-    /// Entry of the platform's transports.
+    /// Entry of the platform's transports; that of the live queue, else the
+    /// platform's default, unless given.
     pub transport: Option<String>,
-    /// Flavors, applied left to right.
+    /// Names of the flavors, applied left to right: at most 8, none twice.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::flavors"))]
     pub flavors: Vec<String>,
 
     /// Image of `asya-runtime`; holds the user's handler.
     pub image: Option<String>,
-    /// The handler, `module.function` or `module.Class.method`.
+    /// The handler: `module.function` or `module.Class.method`.
     pub handler: Option<String>,
     /// When the kubelet pulls `image`; `IfNotPresent` unless said otherwise.
     pub image_pull_policy: Option<PullPolicy>,
-    /// The Python that runs the handler; see [`Spec::python_executable`].
+    /// The Python that runs the handler: `ASYA_PYTHONEXECUTABLE` of `env`, else
+    /// `python3`, unless given.
     pub python_executable: Option<String>,
-    /// Replicas while scaling is off.
+    /// Replicas while scaling is off; what runs, else 1, unless given.
     pub replicas: Option<u32>,
     /// Environment of `asya-runtime`.
     pub env: Vec<EnvVar>,
     /// Secret keys that become environment variables of `asya-runtime`.
     pub secret_refs: Vec<SecretRef>,
-    /// Resources of `asya-runtime`; quantities may be numbers.
+    /// Resources of `asya-runtime`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::resources"))]
     pub resources: Option<Map<String, Value>>,
     /// Tolerations of the pod.
     pub tolerations: Vec<Map<String, Value>>,
@@ -91,13 +100,14 @@ pub struct Spec {
     pub priority_class_name: Option<String>,
     /// Runtime class of the pod.
     pub runtime_class_name: Option<String>,
-    /// Seconds between SIGTERM and SIGKILL; derived from the timeout unless given.
+    /// Seconds between SIGTERM and SIGKILL; the actor's timeout and 30 unless given.
     pub termination_grace_period_seconds: Option<u32>,
     /// Security context of the pod.
     pub security_context: Option<Map<String, Value>>,
     /// Security context of `asya-runtime`.
     pub container_security_context: Option<Map<String, Value>>,
     /// Init containers of the pod.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::init_containers"))]
     pub init_containers: Vec<Named>,
     /// Arguments after the runtime script.
     pub args: Vec<String>,
@@ -128,6 +138,7 @@ pub struct Spec {
 
 /// When the kubelet pulls an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum PullPolicy {
     /// At every start of a container.
     Always,
@@ -140,6 +151,7 @@ pub enum PullPolicy {
 
 /// Keys of one Secret that become environment variables.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SecretRef {
     /// The Secret, in the actor's namespace.
@@ -150,6 +162,7 @@ pub struct SecretRef {
 
 /// One key of a Secret and the variable it fills.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SecretKey {
     /// Key of the Secret.
@@ -160,6 +173,7 @@ pub struct SecretKey {
 
 /// What an actor says of the injected sidecar.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Sidecar {
     /// Image, in place of the platform's.
@@ -169,18 +183,21 @@ pub struct Sidecar {
     /// Environment beside what is injected; tunables are replaced in place.
     pub env: Vec<EnvVar>,
     /// Resources, in place of the platform's.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::resources"))]
     pub resources: Option<Map<String, Value>>,
 }
 
 /// Files that a connector container keeps somewhere durable.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StateProxy {
     /// Name; part of the container's and the socket's.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::state_proxy_name"))]
     pub name: String,
     /// Where the handler finds the files.
     pub mount: StateMount,
-    /// When writes reach the store.
+    /// When writes reach the store; `buffered` unless given.
     #[serde(default)]
     pub write_mode: WriteMode,
     /// The container that talks to the store.
@@ -189,6 +206,7 @@ pub struct StateProxy {
 
 /// Where a state proxy's files appear.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateMount {
     /// Absolute path in `asya-runtime`.
     pub path: String,
@@ -196,6 +214,7 @@ pub struct StateMount {
 
 /// When writes reach the store behind a state proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum WriteMode {
     /// At the end of a call.
@@ -217,6 +236,7 @@ impl WriteMode {
 
 /// The container behind a state proxy.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connector {
     /// Its image.
     pub image: String,
@@ -225,16 +245,19 @@ pub struct Connector {
     pub env: Vec<EnvVar>,
     /// Its resources.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::resources"))]
     pub resources: Option<Map<String, Value>>,
 }
 
 /// What an actor says of its queue.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueOptions {
-    /// What becomes of the queue when the actor is deleted.
+    /// What becomes of the queue when the actor is deleted; the platform's
+    /// choice unless given.
     pub deletion_policy: Option<crate::queue::DeletionPolicy>,
-    /// Whether a queue that somebody else made may be taken over.
+    /// Whether a queue that somebody else made may be taken over; no unless given.
     pub adopt: Option<bool>,
     /// Where messages go that fail again and again.
     pub dead_letter: DeadLetterOptions,
@@ -242,11 +265,13 @@ pub struct QueueOptions {
 
 /// Dead-lettering as an actor, a flavor or the platform says it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeadLetterOptions {
     /// Whether it is on.
     pub enabled: Option<bool>,
     /// Receives after which a message is dead-lettered, 1 or more.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_receive_count: Option<u32>,
 }
 

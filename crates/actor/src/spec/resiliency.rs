@@ -6,10 +6,12 @@ use serde_json::{Map, Number, Value};
 /// Timeout and retries. `retry` and `nonRetryableErrors` are the older form,
 /// `policies` and `rules` the newer one; sidecars know one or the other.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Resiliency {
-    /// Longest run of the handler for one message, a Go duration; see
-    /// [`crate::timeout`].
+    /// Longest run of the handler for one message, such as `90s` or `1h30m`; 5
+    /// minutes unless given. What the queue and the pod allow follows from it.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::duration"))]
     pub actor_timeout: Option<String>,
     /// How failed messages are tried again.
     pub retry: Retry,
@@ -24,15 +26,19 @@ pub struct Resiliency {
 /// `resiliency.retry`. What is not set is the sidecar's default; an explicit
 /// `0` or `false` is passed on.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Retry {
-    /// `constant` or `exponential`.
+    /// Whether pauses stay the same or grow: `constant` or `exponential`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::retry_policy"))]
     pub policy: Option<String>,
     /// Attempts in all.
     pub max_attempts: Option<u32>,
-    /// Pause before the second attempt, a Go duration.
+    /// Pause before the second attempt, such as `1s`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::duration"))]
     pub initial_interval: Option<String>,
-    /// Longest pause, a Go duration.
+    /// Longest pause, such as `5m`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::duration"))]
     pub max_interval: Option<String>,
     /// Factor from one pause to the next.
     pub backoff_coefficient: Option<Number>,

@@ -5,23 +5,25 @@ use serde_json::{Map, Value};
 
 /// Autoscaling, as KEDA's ScaledObject knows it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::rules::of_scaling))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Scaling {
-    /// Whether KEDA scales the actor; see [`Scaling::enabled`].
+    /// Whether KEDA scales the actor; yes unless given.
     pub enabled: Option<bool>,
-    /// Fewest replicas; see [`Scaling::min`].
+    /// Fewest replicas; 0 unless given.
     pub min_replica_count: Option<u32>,
-    /// Most replicas; see [`Scaling::max`].
+    /// Most replicas; 10 unless given.
     pub max_replica_count: Option<u32>,
-    /// Seconds between two looks at the queue; see [`Scaling::polling_interval`].
+    /// Seconds between two looks at the queue; 30 unless given.
     pub polling_interval: Option<u32>,
-    /// Seconds from the last message to zero; see [`Scaling::cooldown_period`].
+    /// Seconds from the last message to zero; 300 unless given.
     pub cooldown_period: Option<u32>,
     /// Seconds after creation in which the actor is not scaled to zero.
     pub initial_cooldown_period: Option<u32>,
     /// Replicas while the queue is empty; below `minReplicaCount`.
     pub idle_replica_count: Option<u32>,
-    /// Messages per replica; see [`Scaling::queue_length`].
+    /// Messages per replica; 5 unless given.
     pub queue_length: Option<u32>,
     /// What KEDA does when it cannot read the queue.
     pub fallback: Option<Map<String, Value>>,
@@ -33,6 +35,7 @@ pub struct Scaling {
 
 /// `scaling.advanced`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Advanced {
     /// Whether the workload gets its replicas back when KEDA lets go of it.

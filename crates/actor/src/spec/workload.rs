@@ -8,15 +8,18 @@ use crate::names::RUNTIME_CONTAINER;
 
 /// A Deployment or StatefulSet whose pod template the user writes.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::rules::of_workload))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Workload {
-    /// What is rendered.
+    /// What is rendered; a Deployment unless given.
     pub kind: WorkloadKind,
-    /// Replicas while scaling is off.
+    /// Replicas while scaling is off; what runs, else 1, unless given.
     pub replicas: Option<u32>,
-    /// The PodTemplateSpec.
+    /// The PodTemplateSpec. Its container `asya-runtime` runs the handler.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::pod_template"))]
     pub template: Map<String, Value>,
-    /// Update strategy, under the key that the kind has for it.
+    /// Update strategy of the kind.
     pub strategy: Option<Map<String, Value>>,
     /// Claims of a StatefulSet.
     pub volume_claim_templates: Vec<Map<String, Value>>,
@@ -57,6 +60,7 @@ impl Workload {
 
 /// The kinds of workload that are rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum WorkloadKind {
     /// Pods that are all alike.
     #[default]

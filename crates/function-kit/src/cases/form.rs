@@ -8,11 +8,14 @@
 //! desired: {composite: {…}, resources: {queue: {…}}}
 //! context: {asya.sh/platform: {…}}
 //! required: {flavor-gpu: [{…}]}                 # no key: not fetched yet; []: does not exist
+//! extra: {flavor-gpu: [{…}]}                    # the same, by the name that older ones know
 //! schemas: {keda: {…}}                          # null: fetched, not served
 //! ```
 //! A response has `desired` (with `ready: {queue: true}` beside `resources`),
 //! `context`, `conditions`, `results`, `requirements` and `ttlSeconds`; what is
 //! empty is left out.
+
+use std::collections::HashMap;
 
 use function_sdk_rust::proto::v1::{
     Capability, Ready, RequestMeta, Requirements, Resource, ResourceSelector, Resources,
@@ -38,7 +41,7 @@ const CAPABILITIES: [Capability; 5] = [
 /// # Errors
 /// A key that no request has.
 pub fn request(document: &Value) -> Result<RunFunctionRequest, String> {
-    const KEYS: [&str; 8] = [
+    const KEYS: [&str; 9] = [
         "reason",
         "capabilities",
         "input",
@@ -46,6 +49,7 @@ pub fn request(document: &Value) -> Result<RunFunctionRequest, String> {
         "desired",
         "context",
         "required",
+        "extra",
         "schemas",
     ];
     let document = document.as_object().ok_or("a request is a map")?;
@@ -62,16 +66,8 @@ pub fn request(document: &Value) -> Result<RunFunctionRequest, String> {
         desired: get("desired").map(state),
         input: get("input").and_then(structure),
         context: get("context").and_then(structure),
-        required_resources: entries(get("required"))
-            .map(|(name, items)| {
-                (
-                    name.clone(),
-                    Resources {
-                        items: resources(items),
-                    },
-                )
-            })
-            .collect(),
+        required_resources: fetched(get("required")),
+        extra_resources: fetched(get("extra")),
         required_schemas: entries(get("schemas"))
             .map(|(name, schema)| {
                 (
@@ -160,6 +156,15 @@ fn resource(object: &Value) -> Resource {
     }
 }
 
+fn fetched(answers: Option<&Value>) -> HashMap<String, Resources> {
+    entries(answers)
+        .map(|(key, items)| {
+            let items = resources(items);
+            (key.clone(), Resources { items })
+        })
+        .collect()
+}
+
 fn resources(items: &Value) -> Vec<Resource> {
     items
         .as_array()
@@ -238,7 +243,7 @@ fn result(result: &function_sdk_rust::proto::v1::Result) -> Value {
 }
 
 fn requirements(requirements: &Requirements) -> Value {
-    let selectors = |selectors: &std::collections::HashMap<String, ResourceSelector>| {
+    let selectors = |selectors: &HashMap<String, ResourceSelector>| {
         selectors
             .iter()
             .map(|(key, s)| (key.clone(), selector(s)))

@@ -1,0 +1,101 @@
+//! The EnvironmentConfigs that this step needs, and how Crossplane hands them over.
+//!
+//! Crossplane calls a step until what it asks for stands still, so everything is
+//! asked for on every call, in the same words.
+
+use actor::names::FlavorName;
+use actor::{ENVIRONMENT_CONFIG, labels};
+use function_kit::{Call, value};
+use pbjson_types::Struct;
+use serde_json::{Map, Value};
+
+use crate::kind_of;
+
+/// The bootstrap requirement by which a Composition hands over the platform's
+/// settings.
+const HANDED_OVER: &str = "platform";
+/// The requirement by which this step asks for them otherwise.
+const ASKED: &str = "asya-platform";
+
+/// An EnvironmentConfig.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct EnvironmentConfig {
+    /// Its name.
+    pub(crate) name: String,
+    /// The flavor that its label says it is.
+    pub(crate) flavor_label: Option<String>,
+    data: Value,
+}
+
+/// What was asked for, all of it fetched.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    /// For each flavor, in order, its EnvironmentConfig; none where there is no
+    /// such object.
+    pub(crate) flavors: Vec<Option<EnvironmentConfig>>,
+    /// The platform's settings: at most one, unless the Composition's own
+    /// requirement selects more.
+    pub(crate) platform: Vec<EnvironmentConfig>,
+}
+
+/// Asks for everything. None while something is not fetched yet.
+pub(crate) fn all(call: &mut Call, flavors: &[FlavorName], platform: &str) -> Option<Fetched> {
+    // Both are asked for before either answer counts.
+    let flavors: Vec<_> = flavors
+        .iter()
+        .map(|name| ask(call, &format!("flavor-{name}"), name.as_str()))
+        .collect();
+    let platform = match call.handed_over(HANDED_OVER) {
+        Some(found) => Some(read(&found)),
+        None => ask(call, ASKED, platform),
+    };
+    let flavors: Option<Vec<_>> = flavors.into_iter().collect();
+    Some(Fetched {
+        flavors: flavors?
+            .into_iter()
+            .map(|found| found.into_iter().next())
+            .collect(),
+        platform: platform?,
+    })
+}
+
+/// Name of the EnvironmentConfig that the Composition handed over.
+pub(crate) fn handed_over_name(call: &Call) -> Option<String> {
+    let found = call.handed_over(HANDED_OVER)?;
+    found.first().map(|object| name_of(object).to_owned())
+}
+
+fn ask(call: &mut Call, key: &str, name: &str) -> Option<Vec<EnvironmentConfig>> {
+    let found = call.require(key, ENVIRONMENT_CONFIG, name, None)?;
+    Some(read(&found))
+}
+
+fn read(found: &[&Struct]) -> Vec<EnvironmentConfig> {
+    found
+        .iter()
+        .map(|object| EnvironmentConfig {
+            name: name_of(object).to_owned(),
+            flavor_label: value::text(object, &["metadata", "labels", labels::FLAVOR])
+                .map(str::to_owned),
+            data: value::at(object, &["data"]).map_or(Value::Null, value::pb_to_json),
+        })
+        .collect()
+}
+
+fn name_of(object: &Struct) -> &str {
+    value::text(object, &["metadata", "name"]).unwrap_or_default()
+}
+
+impl EnvironmentConfig {
+    /// What it holds; nothing where it has no `data`.
+    ///
+    /// # Errors
+    /// When `data` is no map: what it is instead.
+    pub(crate) fn into_document(self) -> Result<Map<String, Value>, &'static str> {
+        match self.data {
+            Value::Null => Ok(Map::new()),
+            Value::Object(document) => Ok(document),
+            other => Err(kind_of(&other)),
+        }
+    }
+}

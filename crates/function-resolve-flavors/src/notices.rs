@@ -1,0 +1,33 @@
+//! What is worth telling of documents that merge well: keys that the API does not
+//! know, and keys that flavors cannot set. Names only, for a value may be a secret.
+
+use actor::spec::unknown_fields;
+use serde_json::{Map, Value};
+
+use crate::flavors::Flavor;
+
+/// The notices on all documents, flavors first, joined; none where there are none.
+pub(crate) fn of(
+    flavors: &[Flavor<'_>],
+    own: &Map<String, Value>,
+    left_out: &[&str],
+) -> Option<String> {
+    let of_flavors = flavors.iter().flat_map(|flavor| {
+        let name = flavor.name.as_str();
+        let unknown = unknown_fields(&flavor.document)
+            .into_iter()
+            .filter(|key| !left_out.contains(key))
+            .map(move |key| format!("unknown field {key:?} in flavor {name:?}"));
+        let ignored = flavor
+            .document
+            .keys()
+            .filter(|key| left_out.contains(&key.as_str()))
+            .map(move |key| format!("flavor {name:?} sets {key:?}, which is ignored"));
+        unknown.chain(ignored)
+    });
+    let of_actor = unknown_fields(own)
+        .into_iter()
+        .map(|key| format!("unknown field {key:?} in the actor"));
+    let notices: Vec<String> = of_flavors.chain(of_actor).collect();
+    (!notices.is_empty()).then(|| notices.join("; "))
+}

@@ -1,0 +1,84 @@
+//! The effective transport: what an actor's messages travel through.
+
+use actor::platform::Platform;
+use actor::queue::RESOURCE_NAME;
+use actor::status::{ConditionType, Word};
+use function_kit::{Call, Fault, value};
+use serde_json::{Map, Value};
+
+use crate::kind_of;
+
+/// Name of the transport: what the actor says, else that of the live queue (an
+/// actor never changes it by itself), else the platform's default.
+///
+/// # Errors
+/// When there is none, or it is unknown, disabled or misconfigured.
+pub(crate) fn effective(
+    call: &Call,
+    resolved: &Map<String, Value>,
+    platform: &Platform,
+) -> Result<String, Fault> {
+    let name = match resolved.get("transport") {
+        Some(Value::String(name)) => name.clone(),
+        Some(other) => {
+            let message = format!(
+                "spec.transport must be the name of a transport, found {}",
+                kind_of(other)
+            );
+            let fault = Fault::config(message);
+            return Err(fault.on(ConditionType::TransportReady, "ConfigError"));
+        }
+        None => match of_live_queue(call, platform)? {
+            Some(name) => name,
+            None => platform.default_transport()?.to_owned(),
+        },
+    };
+    platform.transport(&name)?;
+    Ok(name)
+}
+
+/// The transport of the live queue; none where there is no queue yet.
+fn of_live_queue(call: &Call, platform: &Platform) -> Result<Option<String>, Fault> {
+    if let Some(name) = call.live_transport() {
+        return Ok(Some(name.to_owned()));
+    }
+    let Some(queue) = call.observed(RESOURCE_NAME) else {
+        return Ok(None);
+    };
+    let is_of = |r#type: &&str| value::map(queue, &["spec", "forProvider", r#type]).is_some();
+    let Some(r#type) = ["rabbitmq", "sqs"].into_iter().find(is_of) else {
+        return Ok(None);
+    };
+    let candidates = enabled_of_type(platform, r#type);
+    let default = platform.default_transport.as_deref();
+    match candidates[..] {
+        [only] => Ok(Some(only.to_owned())),
+        [] => Err(undecided(format!(
+            "the live queue is of type {type:?}, of which the platform's settings enable no transport: enable it there again, or drain the queue, delete and create the actor"
+        ))),
+        _ if candidates.iter().any(|name| Some(*name) == default) => Ok(default.map(str::to_owned)),
+        _ => Err(undecided(format!(
+            "the live queue does not say which transport it belongs to, and the platform's settings enable several of its type {type:?} ({}): name one in spec.transport",
+            candidates.join(", ")
+        ))),
+    }
+}
+
+fn undecided(message: String) -> Fault {
+    Fault::new(Word::TransportError, message).on(ConditionType::TransportReady, "TransportError")
+}
+
+/// The enabled transports of that type, sorted. Whether they are well configured
+/// is asked of the one that is used.
+fn enabled_of_type<'a>(platform: &'a Platform, r#type: &str) -> Vec<&'a str> {
+    let matches = |entry: &Value| {
+        entry.get("type").and_then(Value::as_str) == Some(r#type)
+            && entry.get("enabled") != Some(&Value::Bool(false))
+    };
+    platform
+        .transports
+        .iter()
+        .filter(|(_, entry)| matches(entry))
+        .map(|(name, _)| name.as_str())
+        .collect()
+}

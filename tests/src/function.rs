@@ -1,0 +1,148 @@
+//! A function's own binary, started on a loopback port.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use function_sdk_rust::proto::v1::function_runner_service_client::FunctionRunnerServiceClient;
+use tonic::transport::{Channel, Endpoint};
+
+use crate::program;
+
+/// The six functions, in the order of the pipeline.
+pub const ALL: [&str; 6] = [
+    "function-resolve-flavors",
+    "function-render-queue",
+    "function-render-deployment",
+    "function-inject-sidecar",
+    "function-render-scaledobject",
+    "function-report-status",
+];
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running function. It is killed when this value goes.
+#[derive(Debug)]
+pub struct Function {
+    child: Child,
+    /// Where it serves gRPC.
+    pub address: SocketAddr,
+    /// Where it serves metrics.
+    pub metrics: SocketAddr,
+}
+
+impl Function {
+    /// Starts the function without TLS.
+    pub fn start(name: &str) -> Self {
+        Self::start_with(name, &["--insecure"])
+    }
+
+    /// Starts the function with these arguments beside the addresses, and waits
+    /// until it listens.
+    ///
+    /// # Panics
+    /// When it ends or does not listen in time.
+    pub fn start_with(name: &str, args: &[&str]) -> Self {
+        let [address, metrics] = free_addresses();
+        let child = Command::new(program::path(name))
+            .args(args)
+            .args(["--address", &address.to_string()])
+            .args(["--metrics-address", &metrics.to_string()])
+            .env_clear()
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        let mut function = Self { child, address, metrics };
+        until(&format!("{name} listens"), || {
+            if let Ok(Some(status)) = function.child.try_wait() {
+                panic!("{name} ended with {status}");
+            }
+            TcpStream::connect(address).is_ok()
+        });
+        function
+    }
+
+    /// A client without TLS.
+    ///
+    /// # Panics
+    /// When it cannot connect.
+    pub async fn client(&self) -> FunctionRunnerServiceClient<Channel> {
+        FunctionRunnerServiceClient::new(self.channel().await)
+            .max_encoding_message_size(64 << 20)
+            .max_decoding_message_size(64 << 20)
+    }
+
+    /// A connection without TLS.
+    ///
+    /// # Panics
+    /// When it cannot connect.
+    pub async fn channel(&self) -> Channel {
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).expect("an address");
+        endpoint.connect().await.expect("the function accepts connections")
+    }
+
+    /// Asks the process to end, as the kubelet does.
+    ///
+    /// # Panics
+    /// When the signal cannot be sent.
+    pub fn terminate(&self) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &pid]).status().expect("kill is installed");
+        assert!(sent.success(), "SIGTERM to {pid}");
+    }
+
+    /// Waits until the process has ended.
+    ///
+    /// # Panics
+    /// When it does not end in time.
+    pub fn wait(&mut self) -> ExitStatus {
+        let mut status = None;
+        until("the function ends", || {
+            status = self.child.try_wait().expect("the process can be asked");
+            status.is_some()
+        });
+        status.expect("it has ended")
+    }
+
+    /// The metrics, as a scraper gets them.
+    ///
+    /// # Panics
+    /// When they are not served.
+    pub fn scrape(&self) -> String {
+        let mut connection = TcpStream::connect(self.metrics).expect("metrics are served");
+        let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        connection.write_all(request.as_bytes()).expect("the request is sent");
+        let mut text = String::new();
+        connection.read_to_string(&mut text).expect("the answer is read");
+        text
+    }
+}
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        // It may have ended already, which is as good.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Polls until `happened`.
+///
+/// # Panics
+/// When it does not happen in time.
+pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !happened() {
+        assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain until {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Loopback addresses that nobody listens on.
+pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
+    // All are held at once, so that they differ.
+    let listeners: [TcpListener; N] =
+        std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    listeners.map(|listener| listener.local_addr().expect("a bound listener has an address"))
+}

@@ -1,0 +1,92 @@
+//! Every example through the real `crossplane composition render`, with the real
+//! engine and our functions as processes of their own: it must give what
+//! `asya render` gives.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::json;
+use tests::examples::{Example, Expectation, all};
+use tests::function::{ALL, Function};
+use tests::{program, real};
+
+/// Writes the Function objects that tell `crossplane` where our processes are.
+fn function_objects(functions: &[(&str, Function)], folder: &Path) -> String {
+    let objects: Vec<_> = functions
+        .iter()
+        .map(|(name, function)| {
+            json!({
+                "apiVersion": "pkg.crossplane.io/v1",
+                "kind": "Function",
+                "metadata": {"name": name, "annotations": {
+                    "render.crossplane.io/runtime": "Development",
+                    "render.crossplane.io/runtime-development-target": function.address.to_string(),
+                }},
+                "spec": {"package": "example.org/not-used/function:v0"},
+            })
+        })
+        .collect();
+    let file = folder.join("functions.yaml");
+    fs::write(&file, actor::yaml::write_stream(&objects).unwrap()).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// The flags that an example's folder stands for.
+fn inputs(example: &Example) -> Vec<String> {
+    let flags = [
+        ("-e", "flavors.yaml"),
+        ("-e", "platform.yaml"),
+        ("-o", "observed.yaml"),
+    ];
+    flags
+        .into_iter()
+        .filter_map(|(flag, name)| Some((flag, example.file(name)?)))
+        .flat_map(|(flag, file)| [flag.to_owned(), file.to_str().unwrap().to_owned()])
+        .collect()
+}
+
+fn render(example: &Example, functions: &str, flags: &[String]) -> Output {
+    Command::new(real::crossplane())
+        .args(["composition", "render"])
+        .arg(example.folder.join("xr.yaml"))
+        .arg(program::repository().join("apis/asyncactors.asya.sh/composition.yaml"))
+        .arg(functions)
+        .arg(format!("--crossplane-binary={}", real::crossplane_core().display()))
+        .args(flags)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn every_example_renders_as_the_real_crossplane_renders_it() {
+    if real::is_skipped() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let functions = ALL.map(|name| (name, Function::start(name)));
+    let functions = (function_objects(&functions, folder.path()), functions);
+    for example in all() {
+        let name = &example.name;
+        let mut flags = inputs(&example);
+        flags.extend(["-r", "-x", "-c"].map(str::to_owned));
+        let real = render(&example, &functions.0, &flags);
+        let mut args = vec!["render".to_owned(), example.folder.join("xr.yaml").to_str().unwrap().to_owned()];
+        args.extend(flags);
+        let ours = program::asya(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        match example.expectation() {
+            Expectation::Rendered(_) => {
+                assert!(real.status.success(), "{name}: {}", program::talk(&real));
+                assert_eq!(program::documents(&ours), program::documents(&real), "{name}");
+            }
+            Expectation::Fails(message) => {
+                for (whose, output) in [("crossplane", &real), ("asya", &ours)] {
+                    let talk = program::talk(output);
+                    assert_eq!(output.status.code(), Some(1), "{name}, {whose}: {talk}");
+                    assert!(talk.contains(&message), "{name}, {whose}: {talk}");
+                    assert!(output.stdout.is_empty(), "{name}, {whose}");
+                }
+            }
+        }
+    }
+}

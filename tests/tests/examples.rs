@@ -1,0 +1,51 @@
+//! Every example through `asya render`, against what is committed beside it.
+//!
+//! `UPDATE_EXAMPLES=1` writes what is rendered now; read the difference as you
+//! would read code.
+
+use std::fs;
+
+use tests::examples::{Expectation, all, documents};
+use tests::program;
+
+#[test]
+fn every_example_renders_what_is_committed_beside_it() {
+    for example in all() {
+        let name = &example.name;
+        let output = program::asya(&["render", example.folder.to_str().unwrap()]);
+        let talk = program::talk(&output);
+        if std::env::var_os("UPDATE_EXAMPLES").is_some() && output.status.success() {
+            fs::write(example.folder.join("expected.yaml"), &output.stdout).unwrap();
+        }
+        match example.expectation() {
+            Expectation::Rendered(file) => {
+                assert_eq!(output.status.code(), Some(0), "{name}: {talk}");
+                assert_eq!(program::documents(&output), documents(&file), "{name}");
+            }
+            Expectation::Fails(message) => {
+                assert_eq!(output.status.code(), Some(1), "{name}: {talk}");
+                assert!(talk.contains(&message), "{name}: expected {message:?} in {talk:?}");
+                assert!(output.stdout.is_empty(), "{name}: nothing is rendered");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_example_renders_to_the_same_bytes_every_time() {
+    let render = || program::asya(&["render", "examples/gpu-inference"]).stdout;
+    let first = render();
+    assert!(!first.is_empty());
+    for _ in 0..10 {
+        assert_eq!(render(), first);
+    }
+}
+
+#[test]
+fn every_example_says_what_it_shows() {
+    for example in all() {
+        let readme = example.file("README.md").expect("a README.md");
+        let text = fs::read_to_string(readme).unwrap();
+        assert!(text.starts_with("# "), "{}", example.name);
+    }
+}
