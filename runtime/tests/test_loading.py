@@ -188,7 +188,7 @@ class SearchPath(ProcessTestCase):
         """With -I the first entry is the standard library's."""
         runtime = self.start("payloads.same")
         runtime.stop()
-        runtime.command.insert(1, "-I")
+        runtime.command[1:1] = ["-I", "-B"]
         runtime.start()
         self.assertEqual(runtime.invoke(1).payloads, [1])
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::managed::Condition;
+
 /// Kind of the object.
 pub const KIND: &str = "ActorHealth";
 /// Name of the composed resource.
@@ -11,14 +13,28 @@ pub const RESOURCE_NAME: &str = "health";
 
 /// `spec` of an ActorHealth.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HealthSpec {
     /// What is watched.
     pub for_provider: ForProvider,
 }
 
+/// `status` of an ActorHealth.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct HealthStatus {
+    /// What was seen of the pods.
+    pub at_provider: AtProvider,
+    /// Conditions of the object.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+}
+
 /// What an ActorHealth watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ForProvider {
     /// The actor.
@@ -31,6 +47,7 @@ pub struct ForProvider {
 
 /// A workload in the actor's namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadReference {
     /// `Deployment` or `StatefulSet`.
     pub kind: String,
@@ -40,6 +57,7 @@ pub struct WorkloadReference {
 
 /// `status.atProvider` of an ActorHealth. Unknown is absent, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AtProvider {
     /// Pods that are ready.
@@ -69,6 +87,7 @@ pub struct AtProvider {
 
 /// A change of the number of replicas.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LastScale {
     /// When, RFC 3339.
     pub time: String,
@@ -82,6 +101,7 @@ pub struct LastScale {
 
 /// What is wrong with an actor's pods.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Signal {
     /// The word for the STATUS column.
     pub word: String,
@@ -96,6 +116,7 @@ pub struct Signal {
 
 /// A scaler of somebody else's on our workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ForeignScaler {
     /// Its group and version.

@@ -29,17 +29,23 @@
 //! - [`names`] and [`labels`] name things; [`quantity`] and [`duration`] read
 //!   Kubernetes' and Go's notations.
 //! - [`status`] has the words of the STATUS column and the conditions;
-//!   [`queue`] and [`health`] are the objects of the provider.
+//!   [`queue`], [`health`] and [`provider_config`] are the objects of the
+//!   provider, and [`managed`] is what they share.
+//! - `schema`, with the feature of that name, makes the XRD from these types.
 
 pub mod duration;
 pub mod entry;
 pub mod health;
 pub mod labels;
+pub mod managed;
 pub mod names;
 pub mod platform;
 pub mod pod;
+pub mod provider_config;
 pub mod quantity;
 pub mod queue;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod spec;
 pub mod status;
 pub mod timeout;

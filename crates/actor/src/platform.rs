@@ -30,7 +30,10 @@ pub struct Platform {
     /// Whether a flavor must carry the label `asya.sh/flavor: <name>`.
     pub require_flavor_label: bool,
     /// The queueing systems that actors may name.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::transports"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::platform::transports")
+    )]
     pub transports: BTreeMap<String, Value>,
     /// The injected sidecar.
     pub sidecar: SidecarDefaults,
@@ -53,7 +56,10 @@ pub struct SidecarDefaults {
     /// Its pull policy.
     pub image_pull_policy: Option<PullPolicy>,
     /// Its resources.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::resources"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::resources")
+    )]
     pub resources: Option<Map<String, Value>>,
 }
 
@@ -170,15 +176,62 @@ impl Platform {
     }
 }
 
-/// `value` without empty texts in maps, for they mean not set.
+/// `value` without the entries that mean not set: empty texts, nulls, and maps that
+/// hold nothing but such entries, as a reference to a Secret without a name does.
 fn without_empty(value: Value) -> Value {
-    match value {
-        Value::Object(map) => Value::Object(
-            map.into_iter()
-                .filter(|(_, value)| value.as_str() != Some(""))
-                .map(|(key, value)| (key, without_empty(value)))
-                .collect(),
-        ),
-        other => other,
+    let Value::Object(map) = value else {
+        return value;
+    };
+    let is_set = |value: &Value| !value.is_null() && value.as_str() != Some("");
+    let entries = map.into_iter().filter_map(|(key, value)| {
+        let was_empty = value.as_object().is_some_and(Map::is_empty);
+        let value = without_empty(value);
+        let is_empty = value.as_object().is_some_and(Map::is_empty);
+        (is_set(&value) && is_empty == was_empty).then_some((key, value))
+    });
+    Value::Object(entries.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_says_nothing_counts_as_not_set() {
+        let cases = [
+            (
+                json!({"a": "", "b": null, "c": 0}),
+                json!({"c": 0}),
+                "texts and nulls",
+            ),
+            (
+                json!({"secretRef": {"name": "", "key": null}, "b": 1}),
+                json!({"b": 1}),
+                "a map of nothing else",
+            ),
+            (
+                json!({"config": {}}),
+                json!({"config": {}}),
+                "a map that says nothing",
+            ),
+            (
+                json!({"a": [""]}),
+                json!({"a": [""]}),
+                "lists keep their items",
+            ),
+        ];
+        for (settings, expected, reason) in cases {
+            assert_eq!(without_empty(settings), expected, "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_reference_to_a_secret_without_a_name_is_none() {
+        let sqs = json!({"type": "sqs", "config": {
+            "region": "us-east-1", "credentialsSecretRef": {"name": ""},
+        }});
+        let platform = Platform::parse(json!({"transports": {"sqs": sqs}})).unwrap();
+        assert!(platform.transport("sqs").is_ok());
     }
 }

@@ -23,7 +23,7 @@ pub const HANDLER_VARIABLE: &str = "ASYA_HANDLER";
 pub const STATE_MOUNTS_VARIABLE: &str = "ASYA_STATE_PROXY_MOUNTS";
 
 /// Variables that say who an actor is and how its parts are wired.
-const RESERVED_VARIABLES: [&str; 8] = [
+pub(crate) const RESERVED_VARIABLES: [&str; 8] = [
     "ASYA_ACTOR_NAME",
     "ASYA_AWS_REGION",
     HANDLER_VARIABLE,
@@ -34,7 +34,7 @@ const RESERVED_VARIABLES: [&str; 8] = [
     "ASYA_TRANSPORT",
 ];
 /// All variables that begin so belong to them.
-const RESERVED_PREFIX: &str = "ASYA_RABBITMQ_";
+pub(crate) const RESERVED_PREFIX: &str = "ASYA_RABBITMQ_";
 
 /// Whether users may not set the variable. Every other one that is rendered is a
 /// tunable: the user's value takes its place.
@@ -124,7 +124,12 @@ mod tests {
         let cases = [
             ("asya-sidecar", true, true, "injected"),
             ("asya-state-proxy-x", true, true, "injected"),
-            ("asya-runtime", false, true, "a container, no init container"),
+            (
+                "asya-runtime",
+                false,
+                true,
+                "a container, no init container",
+            ),
             ("asya-tools", false, false, "only those names are reserved"),
         ];
         for (name, container, init, reason) in cases {
@@ -142,10 +147,15 @@ mod tests {
         let connector = json!({"image": "i"});
         let proxies = [
             proxy(json!({"name": "a", "mount": {"path": "/a"}, "connector": connector})),
-            proxy(json!({"name": "b", "mount": {"path": "/b"}, "writeMode": "passthrough", "connector": connector})),
+            proxy(
+                json!({"name": "b", "mount": {"path": "/b"}, "writeMode": "passthrough", "connector": connector}),
+            ),
         ];
         assert_eq!(state_mounts(&[]), "");
-        assert_eq!(state_mounts(&proxies), "a:/a:write=buffered;b:/b:write=passthrough");
+        assert_eq!(
+            state_mounts(&proxies),
+            "a:/a:write=buffered;b:/b:write=passthrough"
+        );
     }
 
     #[test]
@@ -157,7 +167,12 @@ mod tests {
             (&long[..], "/a", Some("at most 46"), "one too many"),
             ("a_b", "/a", Some("\"a_b\" cannot be part"), "no label"),
             ("a", "state", Some("must be absolute"), "relative"),
-            ("a", "/a;b", Some("without ':' and ';'"), "would be read as two"),
+            (
+                "a",
+                "/a;b",
+                Some("without ':' and ';'"),
+                "would be read as two",
+            ),
         ];
         for (name, path, expected, reason) in cases {
             let fault = fault_of_state_proxy(&proxy(

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::managed::Condition;
 use crate::transport::QueueType;
 
 /// Kind of the object.
@@ -11,6 +12,7 @@ pub const RESOURCE_NAME: &str = "queue";
 
 /// `spec` of a Queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QueueSpec {
     /// The queue's settings.
@@ -25,6 +27,7 @@ pub struct QueueSpec {
 /// The settings of a queue: those common to all, and exactly one of
 /// `rabbitmq` and `sqs`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ForProvider {
     /// Whether a queue without an owner's mark may be taken over.
@@ -44,21 +47,28 @@ pub struct ForProvider {
 /// A queue of SQS. `region`, `accountId` and `endpoint` are its identity and
 /// never change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SqsQueue {
     /// AWS region.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 63)))]
     pub region: String,
     /// AWS account.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]{12}$")))]
     pub account_id: Option<String>,
     /// Endpoint, where it is not AWS's own.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 1024)))]
     pub endpoint: Option<String>,
     /// Seconds in which a received message is hidden, 0 to 43200.
+    #[cfg_attr(feature = "schema", schemars(range(max = 43_200)))]
     pub visibility_timeout_seconds: u32,
     /// Seconds that a message is kept, 60 to 1209600.
+    #[cfg_attr(feature = "schema", schemars(range(min = 60, max = 1_209_600)))]
     pub message_retention_seconds: u32,
     /// Seconds that a receive waits for a message, 0 to 20.
+    #[cfg_attr(feature = "schema", schemars(range(max = 20)))]
     pub receive_wait_time_seconds: u32,
     /// Where messages go that are received again and again.
     pub dead_letter: DeadLetter,
@@ -67,22 +77,31 @@ pub struct SqsQueue {
 /// A queue of RabbitMQ. `host`, `vhost` and `queueType` are its identity and
 /// never change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RabbitMqQueue {
     /// Host of the broker.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 253)))]
     pub host: String,
     /// Virtual host.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub vhost: String,
     /// Durable topic exchange to which sidecars publish.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub exchange: String,
     /// Keys by which the exchange routes messages here: the actor's name and
     /// the queue's.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(max = 16), inner(length(min = 1, max = 255)))
+    )]
     pub routing_keys: Vec<String>,
     /// Type of the queue.
     pub queue_type: QueueType,
     /// Milliseconds that a consumer may hold a message, where the broker's own
     /// limit would be too short.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 60_000)))]
     pub consumer_timeout_milliseconds: Option<u64>,
     /// Where messages go that are delivered again and again.
     pub dead_letter: DeadLetter,
@@ -90,12 +109,81 @@ pub struct RabbitMqQueue {
 
 /// Dead-lettering of one queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DeadLetter {
     /// Whether it is on.
     pub enabled: bool,
     /// Receives after which a message is dead-lettered.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
     pub max_receive_count: u32,
+}
+
+/// `status` of a Queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct QueueStatus {
+    /// What was seen of the queue.
+    #[serde(skip_serializing_if = "AtProvider::is_unknown")]
+    pub at_provider: AtProvider,
+    /// Conditions of the object: `Synced`, `Ready`, and others that say what is wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// The last token of the annotation `crossplane.io/reconcile-requested-at` that was handled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_handled_reconcile_at: Option<String>,
+}
+
+/// `status.atProvider` of a Queue. Unknown is absent, never 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct AtProvider {
+    /// Name of the queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// URL of the queue, on SQS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// ARN of the queue, on SQS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arn: Option<String>,
+    /// Where the queue was found; a Queue never moves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
+    /// Messages that wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued: Option<u64>,
+    /// Messages that consumers hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processing: Option<u64>,
+}
+
+impl AtProvider {
+    /// Whether nothing is known.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Where a queue is: recorded at first contact, and compared ever after.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Location {
+    /// URL of the management API, or of the service where it is not AWS's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Virtual host of RabbitMQ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vhost: Option<String>,
+    /// AWS region.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// AWS account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<String>,
 }
 
 /// Which ProviderConfig an object uses.

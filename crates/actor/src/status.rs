@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+mod document;
+
+pub use document::{QueueStatus, Replicas, ResolvedTarget, StatusDocument};
+
 /// The word of the STATUS column; the reason of condition `ActorReady`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {

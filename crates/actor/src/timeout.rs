@@ -58,6 +58,16 @@ pub enum TimeoutError {
 /// # Errors
 /// When the value cannot be told here, is not a duration or is zero.
 pub fn runtime_timeout(spec: &Spec) -> Result<Duration, TimeoutError> {
+    runtime_timeout_and_place(spec).map(|(timeout, _)| timeout)
+}
+
+/// [`runtime_timeout`], and the place that gives it; none where it is [`DEFAULT`].
+///
+/// # Errors
+/// The same.
+pub fn runtime_timeout_and_place(
+    spec: &Spec,
+) -> Result<(Duration, Option<&'static str>), TimeoutError> {
     find(
         &spec.sidecar.env,
         &spec.runtime_env(),
@@ -69,7 +79,7 @@ fn find(
     sidecar_env: &[EnvVar],
     runtime_env: &[EnvVar],
     actor_timeout: Option<&str>,
-) -> Result<Duration, TimeoutError> {
+) -> Result<(Duration, Option<&'static str>), TimeoutError> {
     const ACTOR_TIMEOUT: &str = "resiliency.actorTimeout";
     let (place, timeout) = match (
         from_env("sidecar.env", sidecar_env)?,
@@ -85,12 +95,12 @@ fn find(
                 source,
             })?,
         ),
-        (None, None, None) => return Ok(DEFAULT),
+        (None, None, None) => return Ok((DEFAULT, None)),
     };
     if timeout.is_zero() {
         Err(TimeoutError::Zero { place })
     } else {
-        Ok(timeout)
+        Ok((timeout, Some(place)))
     }
 }
 

@@ -180,11 +180,17 @@ pub(crate) struct Entry {
     #[serde(default = "yes")]
     enabled: bool,
     /// What it is: `sqs` or `rabbitmq`.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::transport_type"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::platform::transport_type")
+    )]
     r#type: Option<String>,
     /// Where it is.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::transport_config"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::platform::transport_config")
+    )]
     config: Value,
     /// With whose credentials the provider manages queues; the
     /// ClusterProviderConfig with the transport's name unless given.

@@ -1,1 +1,147 @@
 //! Pipeline step 4: the sidecar, state proxies and runtime script of a workload.
+//!
+//! - **Reads** the resolved spec, the platform's settings, the queue's name and
+//!   place, and the desired workload, whichever step rendered it.
+//! - **Writes** the same workload with what is injected, and
+//!   `runtime-script-<hash>`, a ConfigMap.
+//! - **Ends fatally** when there is no workload to inject into, when the actor has no
+//!   usable transport, or when what the user gives is at odds with what is injected:
+//!   all faults are told at once.
+//!
+//! Applied to its own output it changes nothing.
+//!
+//! ```
+//! use function_inject_sidecar::{Config, run};
+//! use function_kit::value::{as_struct, json_to_struct, list, text};
+//! use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, State};
+//! use serde_json::{Value, json};
+//!
+//! let resource = |object: Value| Resource {
+//!     resource: object.as_object().map(json_to_struct),
+//!     ..Resource::default()
+//! };
+//! let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": {
+//!     "spec": {"containers": [{"name": "asya-runtime", "image": "my-org/app:1"}]},
+//! }}});
+//! let settings = json!({"platform": {"transports": {
+//!     "sqs": {"type": "sqs", "config": {"region": "us-east-1"}},
+//! }}});
+//! let request = RunFunctionRequest {
+//!     observed: Some(State {
+//!         composite: Some(resource(json!({
+//!             "metadata": {"name": "text-processor", "namespace": "default"},
+//!         }))),
+//!         ..State::default()
+//!     }),
+//!     desired: Some(State {
+//!         resources: [("deployment".to_owned(), resource(deployment))].into(),
+//!         ..State::default()
+//!     }),
+//!     input: settings.as_object().map(json_to_struct),
+//!     ..RunFunctionRequest::default()
+//! };
+//!
+//! let desired = run(request, &Config::default()).desired.unwrap();
+//! let deployment = desired.resources["deployment"].resource.as_ref().unwrap();
+//! let containers = list(deployment, &["spec", "template", "spec", "containers"]);
+//! let sidecar = as_struct(&containers[1]).unwrap();
+//! assert_eq!(text(sidecar, &["image"]), Some("asya-sidecar:latest"));
+//! ```
+
+mod config;
+mod environment;
+mod inject;
+mod input;
+mod origin;
+mod probes;
+mod rabbitmq;
+mod resiliency;
+mod resources;
+mod rollout;
+mod script;
+mod sidecar;
+mod sqs;
+mod state_proxy;
+mod target;
+mod versions;
+mod volumes;
+
+use std::time::Duration;
+
+use actor::platform::Platform;
+use actor::spec::Spec;
+use actor::status::{ConditionType, Word};
+use actor::timeout::runtime_timeout;
+use actor::transport::Transport;
+use function_kit::{Call, Fault, Identity};
+use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+
+pub use config::{Config, IMAGE_VARIABLE, ReadScriptError, SCRIPT_VARIABLE};
+pub use input::{Input, Targets};
+pub use script::Script;
+
+use inject::Injected;
+
+/// Runs the step.
+pub fn run(request: RunFunctionRequest, config: &Config) -> RunFunctionResponse {
+    function_kit::run(request, |call| step(call, config))
+}
+
+/// What injection looks at.
+struct Actor<'a> {
+    call: &'a Call,
+    identity: &'a Identity,
+    spec: &'a Spec,
+    platform: &'a Platform,
+    transport: &'a Transport,
+    /// Longest run of the handler for one message.
+    timeout: Duration,
+}
+
+fn step(call: &mut Call, config: &Config) -> Result<(), Fault> {
+    let input: Input = call.input()?;
+    let mut targets = target::present(call, &input.target)?;
+    let spec = call.spec()?;
+    let identity = call.identity()?;
+    let platform = call.platform()?;
+    let transport = call.transport(&spec, &platform)?;
+    let script = script::Source::choose(&platform, config)?;
+    let actor = Actor {
+        call,
+        timeout: runtime_timeout(&spec)?,
+        identity: &identity,
+        spec: &spec,
+        platform: &platform,
+        transport: &transport,
+    };
+
+    let mut faults = Vec::new();
+    let fallback_image = input
+        .sidecar_image
+        .as_ref()
+        .or(config.sidecar_image.as_ref());
+    let injected = Injected::render(&actor, &script, fallback_image, &mut faults)?;
+    for target in &mut targets {
+        injected.apply(&actor, target, &mut faults);
+    }
+    if !faults.is_empty() {
+        return Err(
+            Fault::all(Word::ConfigError, faults).on(ConditionType::WorkloadReady, "ConfigError")
+        );
+    }
+
+    let note = sqs::note_on_visibility(&actor);
+    let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
+    let current = script.config_map(&identity);
+    let earlier = rollout::earlier_scripts(call, &identity, &names, &current);
+    for (name, config_map) in earlier.into_iter().chain(script.render(&identity)) {
+        call.compose(&name, &config_map);
+    }
+    for target in targets {
+        call.compose(&target.name, &target.object);
+    }
+    if let Some(note) = note {
+        call.note(ConditionType::TransportReady, None, note);
+    }
+    Ok(())
+}

@@ -1,2 +1,22 @@
 //! Serves the step.
-fn main() {}
+
+use std::process::ExitCode;
+
+use function_inject_sidecar::{Config, run};
+use function_kit::{report, serve};
+use function_sdk_rust::logging;
+
+fn main() -> ExitCode {
+    match Config::from_env() {
+        Ok(config) => serve::main(
+            env!("CARGO_PKG_NAME"),
+            env!("CARGO_PKG_DESCRIPTION"),
+            move |request| run(request, &config),
+        ),
+        Err(error) => {
+            logging::configure(false);
+            tracing::error!(error = report(&error), "cannot serve");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -16,7 +16,9 @@ use crate::identity::is_legacy;
 use crate::input::overlay;
 use crate::require::{Requests, SchemaAnswer};
 use crate::value::{json_to_pb, json_to_struct, struct_to_json, to_map};
-use crate::{CommonInput, FACTS_KEY, Facts, Fault, Identity, PLATFORM_KEY, SPEC_KEY, value};
+use crate::{
+    CommonInput, FACTS_KEY, Facts, Fault, Identity, PLATFORM_KEY, SPEC_KEY, Subject, value,
+};
 
 /// Runs one step: the request's desired state and context are carried over, the
 /// step adds to them, and a [`Fault`] becomes a Fatal response with every
@@ -90,6 +92,11 @@ impl Call {
     /// The observed XR.
     pub fn xr(&self) -> &Struct {
         &self.xr
+    }
+
+    /// Who a log line is about, unchecked.
+    pub fn subject(&self) -> Subject {
+        Subject::read(&self.xr)
     }
 
     /// Which actor this is about.
@@ -212,11 +219,15 @@ impl Call {
         reason: Option<&str>,
         message: impl Into<String>,
     ) {
-        self.facts.notes.push(crate::Note {
+        let note = crate::Note {
             condition: condition.to_string(),
             reason: reason.map(str::to_owned),
             message: message.into(),
-        });
+        };
+        // The context may hold it already, from this step's previous call.
+        if !self.facts.notes.contains(&note) {
+            self.facts.notes.push(note);
+        }
     }
 
     /// The observed composed object of that name.
@@ -281,6 +292,12 @@ impl Call {
             field.to_owned(),
             pbjson_types::Value::from(json_to_struct(document)),
         );
+    }
+
+    /// A top-level field of the desired XR, as far as earlier steps have written it.
+    pub fn desired_xr(&self, field: &str) -> Option<&Struct> {
+        let composite = self.desired.as_ref()?.composite.as_ref()?;
+        value::map(composite.resource.as_ref()?, &[field])
     }
 
     /// Removes a top-level field of the desired XR.
@@ -365,10 +382,6 @@ impl Call {
             message: message.filter(|message| !message.is_empty()),
             target: Some(target as i32),
         });
-        let r#type = r#type.to_string();
-        if !self.facts.returned.contains(&r#type) {
-            self.facts.returned.push(r#type);
-        }
     }
 
     /// Ends the pipeline: one Fatal result for each message, and every condition
@@ -387,7 +400,7 @@ impl Call {
                 .condition
                 .as_ref()
                 .filter(|(faulty, _)| *faulty == r#type);
-            if self.facts.returned.contains(&r#type.to_string()) {
+            if self.is_returned(r#type) {
                 continue;
             }
             match (r#type, faulty) {
@@ -408,7 +421,27 @@ impl Call {
         }
     }
 
+    /// Whether this pass has that condition already.
+    fn is_returned(&self, r#type: ConditionType) -> bool {
+        let name = r#type.as_str();
+        // The other conditions are the last step's. Where the context names one, it
+        // speaks of that step's own previous call: Crossplane hands a step the
+        // context of its last answer when it has fetched what the step asked for.
+        let by_earlier_step = r#type == ConditionType::FlavorsResolved
+            && self.facts.returned.iter().any(|returned| returned == name);
+        by_earlier_step
+            || self
+                .conditions
+                .iter()
+                .any(|condition| condition.r#type == name)
+    }
+
     fn into_response(mut self) -> RunFunctionResponse {
+        for condition in &self.conditions {
+            if !self.facts.returned.contains(&condition.r#type) {
+                self.facts.returned.push(condition.r#type.clone());
+            }
+        }
         if self.facts != Facts::default()
             && let Ok(facts) = serde_json::to_value(&self.facts)
         {

@@ -27,6 +27,36 @@ pub struct Identity {
     pub legacy: bool,
 }
 
+/// Who a log line is about: what the XR says, unchecked. Enough for a step that
+/// composes nothing, which so works in a Composition of any XR.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The actor: `spec.actor`, else the claim's name, else the XR's.
+    pub actor: String,
+    /// Namespace of the XR, or of the claim; empty where it has none.
+    pub namespace: String,
+    /// Whether the XR is a legacy one.
+    pub legacy: bool,
+}
+
+impl Subject {
+    /// Reads the subject from an observed XR.
+    pub fn read(xr: &Struct) -> Self {
+        let legacy = is_legacy(xr);
+        let label = |key| value::text(xr, &["metadata", "labels", key]).filter(|_| legacy);
+        let own = |key| value::text(xr, &["metadata", key]);
+        let actor = value::text(xr, &["spec", "actor"])
+            .or_else(|| label(labels::CLAIM_NAME))
+            .or_else(|| own("name"));
+        let namespace = own("namespace").or_else(|| label(labels::CLAIM_NAMESPACE));
+        Self {
+            actor: actor.unwrap_or_default().to_owned(),
+            namespace: namespace.unwrap_or_default().to_owned(),
+            legacy,
+        }
+    }
+}
+
 impl Identity {
     /// Reads the identity from an observed XR.
     ///

@@ -14,6 +14,10 @@ pub struct CommonInput {
     /// Platform settings for this step alone. Laid over those that
     /// resolve-flavors handed on, key by key; without resolve-flavors they are
     /// all there is.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<actor::platform::Platform>")
+    )]
     pub platform: Option<Map<String, Value>>,
 }
 

@@ -52,7 +52,7 @@ pub mod cases;
 pub use call::{Call, run};
 pub use facts::{Facts, Note};
 pub use fault::Fault;
-pub use identity::Identity;
+pub use identity::{Identity, Subject};
 pub use input::{CommonInput, PLATFORM_INPUT, overlay};
 pub use redact::redacted;
 pub use report::report;

@@ -1,1 +1,148 @@
 //! Pipeline step 3: the workload, its ServiceAccount and its ActorHealth.
+//!
+//! - **Reads** the resolved spec, the platform's settings and the observed
+//!   workload.
+//! - **Writes** `deployment` or `statefulset`, `health`, and with an IAM role
+//!   `service-account`. The workload is complete but for what inject-sidecar adds.
+//! - **Ends fatally** when the spec says what runs in no way or in two, or breaks a
+//!   rule of the pod: all broken rules are told at once.
+//!
+//! Alone in a Composition it takes the platform's settings from its [`Input`]; with
+//! none it uses their defaults and renders no ServiceAccount.
+//!
+//! ```
+//! use function_kit::value::{json_to_struct, text};
+//! use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, State};
+//! use serde_json::json;
+//!
+//! let xr = json!({
+//!     "apiVersion": "asya.sh/v1alpha1", "kind": "AsyncActor",
+//!     "metadata": {"name": "text-processor", "namespace": "default"},
+//!     "spec": {"image": "my-org/app:1", "handler": "app.handle"},
+//! });
+//! let response = function_render_deployment::run(RunFunctionRequest {
+//!     observed: Some(State {
+//!         composite: Some(Resource {
+//!             resource: xr.as_object().map(json_to_struct),
+//!             ..Resource::default()
+//!         }),
+//!         ..State::default()
+//!     }),
+//!     ..RunFunctionRequest::default()
+//! });
+//!
+//! let desired = response.desired.unwrap_or_default();
+//! let deployment = desired.resources["deployment"].resource.as_ref().unwrap();
+//! assert_eq!(text(deployment, &["metadata", "name"]), Some("text-processor"));
+//! ```
+
+mod containers;
+mod env;
+mod findings;
+mod health;
+mod input;
+mod lay;
+mod list;
+mod replicas;
+mod resources;
+mod runtime;
+mod service_account;
+mod template;
+mod workload;
+
+use actor::platform::Platform;
+use actor::spec::{Form, Spec, beside_exclusive};
+use actor::status::ConditionType;
+use function_kit::{Call, CommonInput, Fault, Identity, PLATFORM_KEY, value};
+use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use merge::{FieldPath, Origin};
+use serde_json::Value;
+
+pub use input::Input;
+
+use findings::Findings;
+
+/// Runs the step.
+pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
+    function_kit::run(request, step)
+}
+
+/// What rendering looks at.
+struct Actor<'a> {
+    call: &'a Call,
+    identity: &'a Identity,
+    spec: &'a Spec,
+    platform: &'a Platform,
+    /// Whether it is a flavor that gives `handler`.
+    flavor_gives_handler: bool,
+    /// IAM role of the pods, where they get one through their ServiceAccount.
+    role: Option<String>,
+}
+
+fn step(call: &mut Call) -> Result<(), Fault> {
+    check_forms_of_own_spec(call)?;
+    let spec = call.spec()?;
+    if Form::of(&spec)? == Form::WorkloadRef {
+        return Err(Fault::config("mode Binding is not built yet")
+            .on(ConditionType::WorkloadReady, "ConfigError"));
+    }
+    let identity = call.identity()?;
+    let platform = platform(call)?;
+    let role = service_account::role(call, &spec, &platform)?;
+    let origin_of_handler = call.facts().origins.of(&FieldPath::from(["handler"]));
+    let actor = Actor {
+        flavor_gives_handler: origin_of_handler.and_then(Origin::layer).is_some(),
+        call,
+        identity: &identity,
+        spec: &spec,
+        platform: &platform,
+        role,
+    };
+    let mut findings = Findings::default();
+    let objects = objects(&actor, &mut findings);
+    for (condition, note) in findings.into_notes()? {
+        call.note(condition, None, note);
+    }
+    for (name, object) in objects {
+        call.compose(name, &object);
+    }
+    Ok(())
+}
+
+/// Every composed object with its name.
+fn objects(actor: &Actor, findings: &mut Findings) -> Vec<(&'static str, Value)> {
+    let (template, account) = template::render(actor, findings);
+    let kind = workload::kind(actor.spec);
+    let mut objects = vec![
+        (
+            kind.resource_name(),
+            workload::render(actor, template, findings),
+        ),
+        (actor::health::RESOURCE_NAME, health::render(actor, kind)),
+    ];
+    objects.extend(account.map(|account| (service_account::RESOURCE_NAME, account)));
+    objects
+}
+
+/// Refuses forms beside each other in what the user wrote. Only these four fields
+/// can be at odds with others, and few actors set one, so that the XR's spec is
+/// rarely read a second time.
+fn check_forms_of_own_spec(call: &Call) -> Result<(), Fault> {
+    let fields = ["workload", "workloadRef", "runtime", "binding"];
+    let is_set = |field: &str| value::at(call.xr(), &["spec", field]).is_some();
+    if fields.into_iter().any(is_set) {
+        beside_exclusive(&call.own_spec()?)?;
+    }
+    Ok(())
+}
+
+/// The platform's settings; their defaults where nobody gives any.
+fn platform(call: &Call) -> Result<Platform, Fault> {
+    let is_given =
+        call.context(PLATFORM_KEY).is_some() || call.input::<CommonInput>()?.platform.is_some();
+    if is_given {
+        call.platform()
+    } else {
+        Ok(Platform::default())
+    }
+}

@@ -1,2 +1,9 @@
 //! Serves the step.
-fn main() {}
+
+use std::process::ExitCode;
+
+use function_render_scaledobject::run;
+
+fn main() -> ExitCode {
+    function_kit::serve::main(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_DESCRIPTION"), run)
+}

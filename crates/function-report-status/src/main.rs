@@ -1,2 +1,11 @@
 //! Serves the step.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    function_kit::serve::main(
+        env!("CARGO_PKG_NAME"),
+        env!("CARGO_PKG_DESCRIPTION"),
+        function_report_status::run,
+    )
+}

@@ -1,4 +1,4 @@
-//! The EnvironmentConfigs that this step needs, and how Crossplane hands them over.
+//! The cluster's objects that this step needs, and how Crossplane hands them over.
 //!
 //! Crossplane calls a step until what it asks for stands still, so everything is
 //! asked for on every call, in the same words.

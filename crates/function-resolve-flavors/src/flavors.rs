@@ -4,7 +4,7 @@ use actor::labels;
 use actor::names::FlavorName;
 use actor::spec::normalise_aliases;
 use actor::status::{ConditionType, Word};
-use function_kit::{Fault, Identity};
+use function_kit::{Fault, Subject};
 use serde_json::{Map, Value};
 
 use crate::fetch::EnvironmentConfig;
@@ -28,7 +28,7 @@ pub(crate) fn present<'a>(
     names: &'a [FlavorName],
     fetched: Vec<Option<EnvironmentConfig>>,
     label_required: bool,
-    actor: &Identity,
+    actor: &Subject,
 ) -> Result<Vec<(&'a FlavorName, EnvironmentConfig)>, Fault> {
     let mut present = Vec::new();
     let mut missing = Vec::new();

@@ -16,6 +16,10 @@ pub struct Input {
     /// Platform settings of this Composition. Laid over those of the
     /// EnvironmentConfig, key by key at any depth, and handed on with them; where
     /// there is no EnvironmentConfig they are all there is.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<actor::platform::Platform>")
+    )]
     pub platform: Option<Map<String, Value>>,
     /// Where the resolved spec goes.
     pub output: Output,

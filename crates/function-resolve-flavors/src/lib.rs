@@ -1,7 +1,7 @@
 //! Pipeline step 1: the flavors an actor names, merged into one resolved spec.
 //!
-//! - **Reads** the observed XR's spec, the EnvironmentConfigs of its flavors and
-//!   of the platform (both required from Crossplane, by name), the label of the
+//! - **Reads** the observed XR's spec, the EnvironmentConfig of each flavor and
+//!   of the platform (all required from Crossplane, by name), the label of the
 //!   live queue, and its [`Input`].
 //! - **Writes** the resolved spec into the desired XR's `spec`, the platform's
 //!   settings into the context key `asya.sh/platform`, who set which field into
@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use function_kit::cases::form;
-//! use serde_json::json;
+//! use serde_json::{Value, json};
 //!
 //! let mut document = json!({
 //!     "observed": {"composite": {
@@ -22,7 +22,7 @@
 //!         "sqs": {"type": "sqs", "config": {"region": "us-east-1"}},
 //!     }}},
 //! });
-//! let answer = |document| form::request(document).map(function_resolve_flavors::run);
+//! let answer = |document: &Value| form::request(document).map(function_resolve_flavors::run);
 //!
 //! // The first call asks for what the actor names …
 //! let asked = form::response(&answer(&document)?);
@@ -56,7 +56,7 @@ mod transport;
 use actor::names::FlavorName;
 use actor::spec::{INFRASTRUCTURE, LEGACY_MACHINERY, MACHINERY};
 use actor::status::{ConditionType, Word};
-use function_kit::{Call, Facts, Fault, Identity, PLATFORM_KEY, SPEC_KEY, redacted};
+use function_kit::{Call, Facts, Fault, PLATFORM_KEY, SPEC_KEY, Subject, redacted};
 use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use merge::{Layer, Merged};
 use serde_json::{Map, Value};
@@ -76,7 +76,7 @@ fn step(call: &mut Call) -> Result<(), Fault> {
     // previous call, in which it has told everything already.
     *call.facts() = Facts::default();
     let input: Input = call.input()?;
-    let actor = call.identity()?;
+    let actor = call.subject();
     let own = call.own_spec()?;
 
     let platform_name = fetch::handed_over_name(call);
@@ -167,7 +167,7 @@ fn transport_of(
     transport::effective(call, resolved, &platform)
 }
 
-fn log_applied(actor: &Identity, flavors: &[FlavorName], resolved: &Map<String, Value>) {
+fn log_applied(actor: &Subject, flavors: &[FlavorName], resolved: &Map<String, Value>) {
     // Hiding and writing a whole spec costs as much as merging it.
     if !tracing::enabled!(tracing::Level::INFO) {
         return;

@@ -27,7 +27,7 @@ impl Settings {
     /// over; none where neither says anything.
     ///
     /// # Errors
-    /// When several EnvironmentConfigs were handed over, or `data` is no map.
+    /// When several objects were handed over, or `data` is no map.
     pub(crate) fn of(
         found: Vec<EnvironmentConfig>,
         input: Option<Map<String, Value>>,

@@ -3,10 +3,14 @@
 use actor::platform::Platform;
 use actor::queue::RESOURCE_NAME;
 use actor::status::{ConditionType, Word};
-use function_kit::{Call, Fault, value};
+use function_kit::{Call, Fault, report, value};
 use serde_json::{Map, Value};
 
 use crate::kind_of;
+
+/// What a message adds on a transport that the actor does not name itself.
+const OF_LIVE_QUEUE: &str = "; the live queue belongs to it, so an actor that shall have another must be drained, deleted and created again";
+const DEFAULT: &str = "; it is the platform's default";
 
 /// Name of the transport: what the actor says, else that of the live queue (an
 /// actor never changes it by itself), else the platform's default.
@@ -18,8 +22,8 @@ pub(crate) fn effective(
     resolved: &Map<String, Value>,
     platform: &Platform,
 ) -> Result<String, Fault> {
-    let name = match resolved.get("transport") {
-        Some(Value::String(name)) => name.clone(),
+    let (name, source) = match resolved.get("transport") {
+        Some(Value::String(name)) => (name.clone(), ""),
         Some(other) => {
             let message = format!(
                 "spec.transport must be the name of a transport, found {}",
@@ -29,12 +33,14 @@ pub(crate) fn effective(
             return Err(fault.on(ConditionType::TransportReady, "ConfigError"));
         }
         None => match of_live_queue(call, platform)? {
-            Some(name) => name,
-            None => platform.default_transport()?.to_owned(),
+            Some(name) => (name, OF_LIVE_QUEUE),
+            None => (platform.default_transport()?.to_owned(), DEFAULT),
         },
     };
-    platform.transport(&name)?;
-    Ok(name)
+    match platform.transport(&name) {
+        Ok(_) => Ok(name),
+        Err(error) => Err(unusable(format!("{}{source}", report(&error)))),
+    }
 }
 
 /// The transport of the live queue; none where there is no queue yet.
@@ -53,18 +59,18 @@ fn of_live_queue(call: &Call, platform: &Platform) -> Result<Option<String>, Fau
     let default = platform.default_transport.as_deref();
     match candidates[..] {
         [only] => Ok(Some(only.to_owned())),
-        [] => Err(undecided(format!(
+        [] => Err(unusable(format!(
             "the live queue is of type {type:?}, of which the platform's settings enable no transport: enable it there again, or drain the queue, delete and create the actor"
         ))),
         _ if candidates.iter().any(|name| Some(*name) == default) => Ok(default.map(str::to_owned)),
-        _ => Err(undecided(format!(
+        _ => Err(unusable(format!(
             "the live queue does not say which transport it belongs to, and the platform's settings enable several of its type {type:?} ({}): name one in spec.transport",
             candidates.join(", ")
         ))),
     }
 }
 
-fn undecided(message: String) -> Fault {
+fn unusable(message: String) -> Fault {
     Fault::new(Word::TransportError, message).on(ConditionType::TransportReady, "TransportError")
 }
 

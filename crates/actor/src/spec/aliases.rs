@@ -5,7 +5,8 @@
 
 use serde_json::{Map, Value};
 
-const ALIASES: [(&str, &str); 2] = [
+/// Each alias and the field that it means.
+pub(crate) const ALIASES: [(&str, &str); 2] = [
     ("minReplicas", "minReplicaCount"),
     ("maxReplicas", "maxReplicaCount"),
 ];

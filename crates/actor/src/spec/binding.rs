@@ -35,7 +35,10 @@ pub struct RuntimeAdapter {
     /// Environment of the container.
     pub env: Vec<EnvVar>,
     /// Resources of the container.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::resources"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::resources")
+    )]
     pub resources: Option<Map<String, Value>>,
 }
 

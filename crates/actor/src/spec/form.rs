@@ -4,6 +4,15 @@ use serde_json::{Map, Value};
 
 use super::{INLINE_POD_FIELDS, Spec};
 
+/// The forms that exclude inline pod fields: where these belong instead, and the
+/// one that may stand beside the form all the same.
+pub(crate) const EXCLUSIVE: [(&str, &str, Option<&str>); 2] = [
+    ("workload", "workload.template", Some("handler")),
+    ("workloadRef", "runtime", None),
+];
+/// The fields that describe how to bind to `workloadRef`, sorted.
+pub(crate) const BINDING_FIELDS: [&str; 2] = ["binding", "runtime"];
+
 /// Which of the three ways a resolved spec uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -75,22 +84,19 @@ impl Form {
 /// The first field, in alphabetical order, that does not go with the others.
 pub fn beside_exclusive(own: &Map<String, Value>) -> Result<(), FormError> {
     let is_set = |field: &str| own.get(field).is_some_and(|value| !value.is_null());
-    let (form, instead, allowed) = match (is_set("workload"), is_set("workloadRef")) {
-        (true, true) => return Err(FormError::Both),
-        (true, false) => ("workload", "workload.template", Some("handler")),
-        (false, true) => ("workloadRef", "runtime", None),
-        (false, false) => ("", "", None),
-    };
-    if form != "workloadRef"
-        && let Some(field) = ["binding", "runtime"]
-            .into_iter()
-            .find(|field| is_set(field))
+    if is_set("workload") && is_set("workloadRef") {
+        return Err(FormError::Both);
+    }
+    let of_binding = BINDING_FIELDS.into_iter().find(|field| is_set(field));
+    if let Some(field) = of_binding
+        && !is_set("workloadRef")
     {
         return Err(FormError::BindsNothing { field });
     }
-    if form.is_empty() {
+    let form = EXCLUSIVE.into_iter().find(|(form, ..)| is_set(form));
+    let Some((form, instead, allowed)) = form else {
         return Ok(());
-    }
+    };
     INLINE_POD_FIELDS
         .into_iter()
         .find(|field| is_set(field) && Some(*field) != allowed)

@@ -20,12 +20,16 @@ mod resiliency;
 mod scaling;
 mod workload;
 
+#[cfg(feature = "schema")]
+pub(crate) use aliases::ALIASES;
 pub use aliases::{AliasError, normalise_aliases};
 pub use binding::{Binding, BindingStrategy, RuntimeAdapter, WorkloadRef};
 pub use fields::{
     INFRASTRUCTURE, INLINE_POD_FIELDS, KNOWN_FIELDS, LEGACY_MACHINERY, MACHINERY, unknown_fields,
     without_machinery,
 };
+#[cfg(feature = "schema")]
+pub(crate) use form::{BINDING_FIELDS, EXCLUSIVE};
 pub use form::{Form, FormError, beside_exclusive};
 pub use resiliency::{Resiliency, Retry};
 pub use scaling::{Advanced, Scaling};
@@ -41,13 +45,19 @@ pub use workload::{Workload, WorkloadKind};
 pub struct Spec {
     /// Name of the actor where it differs from the object's: a DNS label. It
     /// cannot change, for the queue is named after it.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::actor_name"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::actor_name")
+    )]
     pub actor: Option<String>,
     /// Entry of the platform's transports; that of the live queue, else the
     /// platform's default, unless given.
     pub transport: Option<String>,
     /// Names of the flavors, applied left to right: at most 8, none twice.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::flavors"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::flavors")
+    )]
     pub flavors: Vec<String>,
 
     /// Image of `asya-runtime`; holds the user's handler.
@@ -62,11 +72,18 @@ pub struct Spec {
     /// Replicas while scaling is off; what runs, else 1, unless given.
     pub replicas: Option<u32>,
     /// Environment of `asya-runtime`.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::items::environment")
+    )]
     pub env: Vec<EnvVar>,
     /// Secret keys that become environment variables of `asya-runtime`.
     pub secret_refs: Vec<SecretRef>,
     /// Resources of `asya-runtime`.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::resources"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::resources")
+    )]
     pub resources: Option<Map<String, Value>>,
     /// Tolerations of the pod.
     pub tolerations: Vec<Map<String, Value>>,
@@ -107,7 +124,10 @@ pub struct Spec {
     /// Security context of `asya-runtime`.
     pub container_security_context: Option<Map<String, Value>>,
     /// Init containers of the pod.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::init_containers"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::items::init_containers")
+    )]
     pub init_containers: Vec<Named>,
     /// Arguments after the runtime script.
     pub args: Vec<String>,
@@ -183,7 +203,10 @@ pub struct Sidecar {
     /// Environment beside what is injected; tunables are replaced in place.
     pub env: Vec<EnvVar>,
     /// Resources, in place of the platform's.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::resources"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::resources")
+    )]
     pub resources: Option<Map<String, Value>>,
 }
 
@@ -193,7 +216,10 @@ pub struct Sidecar {
 #[serde(rename_all = "camelCase")]
 pub struct StateProxy {
     /// Name; part of the container's and the socket's.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::state_proxy_name"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::state_proxy_name")
+    )]
     pub name: String,
     /// Where the handler finds the files.
     pub mount: StateMount,
@@ -209,6 +235,10 @@ pub struct StateProxy {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateMount {
     /// Absolute path in `asya-runtime`.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::state_path")
+    )]
     pub path: String,
 }
 
@@ -245,7 +275,10 @@ pub struct Connector {
     pub env: Vec<EnvVar>,
     /// Its resources.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::resources"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::resources")
+    )]
     pub resources: Option<Map<String, Value>>,
 }
 

@@ -11,7 +11,10 @@ use serde_json::{Map, Number, Value};
 pub struct Resiliency {
     /// Longest run of the handler for one message, such as `90s` or `1h30m`; 5
     /// minutes unless given. What the queue and the pod allow follows from it.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::duration"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::duration")
+    )]
     pub actor_timeout: Option<String>,
     /// How failed messages are tried again.
     pub retry: Retry,
@@ -30,15 +33,24 @@ pub struct Resiliency {
 #[serde(rename_all = "camelCase", default)]
 pub struct Retry {
     /// Whether pauses stay the same or grow: `constant` or `exponential`.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::retry_policy"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::retry_policy")
+    )]
     pub policy: Option<String>,
     /// Attempts in all.
     pub max_attempts: Option<u32>,
     /// Pause before the second attempt, such as `1s`.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::duration"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::duration")
+    )]
     pub initial_interval: Option<String>,
     /// Longest pause, such as `5m`.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::duration"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::duration")
+    )]
     pub max_interval: Option<String>,
     /// Factor from one pause to the next.
     pub backoff_coefficient: Option<Number>,

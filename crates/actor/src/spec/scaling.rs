@@ -14,8 +14,10 @@ pub struct Scaling {
     /// Fewest replicas; 0 unless given.
     pub min_replica_count: Option<u32>,
     /// Most replicas; 10 unless given.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_replica_count: Option<u32>,
     /// Seconds between two looks at the queue; 30 unless given.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub polling_interval: Option<u32>,
     /// Seconds from the last message to zero; 300 unless given.
     pub cooldown_period: Option<u32>,
@@ -24,6 +26,7 @@ pub struct Scaling {
     /// Replicas while the queue is empty; below `minReplicaCount`.
     pub idle_replica_count: Option<u32>,
     /// Messages per replica; 5 unless given.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub queue_length: Option<u32>,
     /// What KEDA does when it cannot read the queue.
     pub fallback: Option<Map<String, Value>>,

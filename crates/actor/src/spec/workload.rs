@@ -17,7 +17,10 @@ pub struct Workload {
     /// Replicas while scaling is off; what runs, else 1, unless given.
     pub replicas: Option<u32>,
     /// The PodTemplateSpec. Its container `asya-runtime` runs the handler.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::fields::pod_template"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::items::pod_template")
+    )]
     pub template: Map<String, Value>,
     /// Update strategy of the kind.
     pub strategy: Option<Map<String, Value>>,

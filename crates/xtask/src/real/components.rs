@@ -23,7 +23,11 @@ const CROSSPLANE_VERSION: &[(&str, &str)] = &[(
     "{version}",
 )];
 
-/// In the order in which they are built: core first, since the CLI reuses much of what Go then
+/// The API server reports this version, and clients decide by it what it can do.
+const KUBERNETES_VERSION: &[(&str, &str)] =
+    &[("k8s.io/component-base/version.gitVersion", "{version}")];
+
+/// In the order in which they are built: core first, since the others reuse much of what Go then
 /// has in its build cache.
 pub(crate) const COMPONENTS: &[Component] = &[
     Component {
@@ -39,5 +43,26 @@ pub(crate) const COMPONENTS: &[Component] = &[
         module: "github.com/crossplane/cli/v2",
         package: "github.com/crossplane/cli/v2/cmd/crossplane",
         variables: CROSSPLANE_VERSION,
+    },
+    Component {
+        name: "kube-apiserver",
+        folder: "kubernetes",
+        module: "k8s.io/kubernetes",
+        package: "k8s.io/kubernetes/cmd/kube-apiserver",
+        variables: KUBERNETES_VERSION,
+    },
+    Component {
+        name: "kube-controller-manager",
+        folder: "kubernetes",
+        module: "k8s.io/kubernetes",
+        package: "k8s.io/kubernetes/cmd/kube-controller-manager",
+        variables: KUBERNETES_VERSION,
+    },
+    Component {
+        name: "kubectl",
+        folder: "kubernetes",
+        module: "k8s.io/kubernetes",
+        package: "k8s.io/kubernetes/cmd/kubectl",
+        variables: KUBERNETES_VERSION,
     },
 ];

@@ -15,6 +15,7 @@ const LAYERS: &[&[&str]] = &[
         "function-render-scaledobject",
         "function-report-status",
         "function-resolve-flavors",
+        "provider-asya",
     ],
     &["asya"],
     &["tests", "xtask"],

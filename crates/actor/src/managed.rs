@@ -1,0 +1,56 @@
+//! What every object of the provider has in common with every other managed
+//! resource of Crossplane's.
+
+use serde::{Deserialize, Serialize};
+
+/// Finalizer of a managed resource.
+pub const FINALIZER: &str = "finalizer.managedresource.crossplane.io";
+/// Finalizer of a ProviderConfig that is in use.
+pub const IN_USE_FINALIZER: &str = "in-use.crossplane.io";
+
+/// Condition: the object can be used.
+pub const READY: &str = "Ready";
+/// Condition: the last pass worked.
+pub const SYNCED: &str = "Synced";
+
+/// The values that `managementPolicies` may have.
+pub const MANAGEMENT_POLICIES: [&str; 6] = [
+    "*",
+    "Observe",
+    "Create",
+    "Update",
+    "Delete",
+    "LateInitialize",
+];
+
+/// A condition in an object's status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// What is said to be true or not.
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Why, as one word.
+    pub reason: String,
+    /// Why, for a reader.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// When anything of this condition changed last, RFC 3339.
+    #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
+    pub last_transition_time: String,
+    /// The generation of the object that this is said about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+/// A Secret in the object's own namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LocalSecretReference {
+    /// Its name.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 253)))]
+    pub name: String,
+}

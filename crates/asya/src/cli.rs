@@ -1,0 +1,185 @@
+//! What can be typed. What it means is in [`crate::inputs`] and [`crate::commands`].
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::inputs::Arguments;
+
+/// Asya's actors offline: no cluster, no network, the same code.
+#[derive(Debug, Parser)]
+#[command(name = "asya", version, about, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show everything that actors are made of
+    Render(Render),
+    /// Show who set each field of actors: a flavor, the actor, the platform or a default
+    Explain(Explain),
+}
+
+/// Files that both commands read.
+#[derive(Debug, Args)]
+pub struct Sources {
+    /// XRs: files, folders of them, folders of examples (xr.yaml with flavors.yaml,
+    /// platform.yaml and observed.yaml beside it), or - for standard input. A file
+    /// with a Composition replaces the built-in one; Functions only tell how its
+    /// functions are called
+    #[arg(required = true, value_name = "XR")]
+    files: Vec<PathBuf>,
+
+    /// File or folder with objects that functions may ask for, such as flavors and the
+    /// platform's settings; may be repeated
+    #[arg(short = 'e', long, alias = "extra-resources", value_name = "PATH")]
+    required_resources: Vec<PathBuf>,
+
+    /// Folder with `OpenAPI` v3 documents (*.json) of what the cluster serves, from
+    /// kubectl get --raw /openapi/v3/<group-version>
+    #[arg(short = 's', long, value_name = "DIR")]
+    required_schemas: Option<PathBuf>,
+
+    /// File with the XRD: its defaults are filled in, and it says whether the XR is a
+    /// legacy one
+    #[arg(long, value_name = "FILE")]
+    xrd: Option<PathBuf>,
+
+    /// Value of the context that the first function gets, as JSON or YAML; may be repeated
+    #[arg(long, value_name = "KEY=JSON", value_parser = pair)]
+    context_values: Vec<(String, String)>,
+
+    /// File with such a value; may be repeated
+    #[arg(long, value_name = "KEY=PATH", value_parser = pair)]
+    context_files: Vec<(String, String)>,
+
+    /// Namespace of actors that name none
+    #[arg(short, long, value_name = "NAME", default_value = "default")]
+    namespace: String,
+}
+
+impl Sources {
+    /// What is to be read, with these observed resources.
+    fn arguments(self, observed: Option<PathBuf>) -> Arguments {
+        let context_files = self.context_files.into_iter();
+        Arguments {
+            files: self.files,
+            required: self.required_resources,
+            observed,
+            schemas: self.required_schemas,
+            xrd: self.xrd,
+            context_files: context_files.map(|(key, path)| (key, path.into())).collect(),
+            context_values: self.context_values,
+            namespace: self.namespace,
+        }
+    }
+}
+
+/// `asya render`.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "asya render [OPTIONS] <XR>... [COMPOSITION] [FUNCTIONS]",
+    after_help = "Examples:\n  \
+        asya render examples/gpu-inference\n  \
+        asya render actor.yaml -e flavors.yaml -e platform.yaml\n  \
+        asya render actor.yaml composition.yaml functions.yaml -e env/ -o observed.yaml -x -r\n\n\
+        Exit status: 0 rendered, 1 the input is at fault, 2 the program failed"
+)]
+pub struct Render {
+    #[command(flatten)]
+    sources: Sources,
+
+    /// File or folder with composed objects that exist already
+    #[arg(short = 'o', long, value_name = "PATH")]
+    observed_resources: Option<PathBuf>,
+
+    /// Show what Crossplane would tell as events, as documents of kind Result
+    #[arg(short = 'r', long)]
+    pub include_function_results: bool,
+
+    /// Show the XR's spec and metadata as well
+    #[arg(short = 'x', long)]
+    pub include_full_xr: bool,
+
+    /// Show the context that the last function left, as a document of kind Context
+    #[arg(short = 'c', long)]
+    pub include_context: bool,
+}
+
+impl Render {
+    /// What is to be read.
+    pub fn arguments(self) -> Arguments {
+        self.sources.arguments(self.observed_resources)
+    }
+}
+
+/// `asya explain`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Values that may be secret (environment, arguments, annotations) are shown as ***.\n\n\
+        Exit status: 0 explained, 1 flavors conflict or the input is at fault, 2 the program failed"
+)]
+pub struct Explain {
+    #[command(flatten)]
+    sources: Sources,
+
+    /// File or folder with composed objects that exist already
+    #[arg(long, value_name = "PATH")]
+    observed_resources: Option<PathBuf>,
+
+    /// Form of the output
+    #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
+    pub output: Form,
+}
+
+impl Explain {
+    /// What is to be read.
+    pub fn arguments(self) -> Arguments {
+        self.sources.arguments(self.observed_resources)
+    }
+}
+
+/// Forms of the output of `asya explain`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Form {
+    /// For people
+    #[default]
+    Table,
+    /// For programs: one object for each actor, in a list
+    Json,
+    /// For programs: one document for each actor
+    Yaml,
+}
+
+/// Splits `key=value` at the first `=`.
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected key=value".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_pair_is_split_at_the_first_sign() {
+        let split = |key: &str, value: &str| Ok((key.to_owned(), value.to_owned()));
+        assert_eq!(pair("a.b/c=x=y"), split("a.b/c", "x=y"));
+        assert_eq!(pair("a="), split("a", ""));
+        for text in ["a", "=a", ""] {
+            assert!(pair(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! One file for each command.
+
+mod explain;
+mod render;
+
+use std::io;
+use std::process::ExitCode;
+
+use crate::cli::{Cli, Command};
+use crate::inputs::{Case, InputError};
+use crate::pipeline::{Functions, Inputs};
+use crate::printer::Printer;
+use crate::steps;
+use function_kit::report;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ExitStatus {
+    /// It did what was asked for.
+    Success,
+    /// The input is at fault.
+    Failure,
+    /// The program failed.
+    Error,
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        match status {
+            ExitStatus::Success => Self::SUCCESS,
+            ExitStatus::Failure => Self::FAILURE,
+            ExitStatus::Error => Self::from(2),
+        }
+    }
+}
+
+/// Does what was typed.
+pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
+    let done = match cli.command {
+        Command::Render(arguments) => render::run(arguments, printer),
+        Command::Explain(arguments) => explain::run(arguments, printer),
+    };
+    match done {
+        Ok(status) => status,
+        // Whoever read the output has seen enough: `asya render … | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Success,
+        Err(error) => {
+            printer.error(format_args!("cannot write to standard output: {error}"));
+            ExitStatus::Error
+        }
+    }
+}
+
+/// Tells that the input is at fault.
+fn refuse(error: &InputError, printer: &Printer) -> ExitStatus {
+    printer.error(error);
+    if let Some(hint) = error.hint() {
+        printer.hint(hint);
+    }
+    ExitStatus::Failure
+}
+
+/// The functions of Asya's pipeline; none where they cannot start, which is told.
+fn functions(printer: &Printer) -> Option<Functions> {
+    steps::functions()
+        .inspect_err(|error| printer.error(report(error)))
+        .ok()
+}
+
+/// Does the same with each XR. All are done, whatever becomes of the others; the
+/// worst outcome is that of the command.
+fn each(
+    cases: Vec<Case>,
+    printer: &Printer,
+    mut command: impl FnMut(&str, Inputs) -> io::Result<ExitStatus>,
+) -> io::Result<ExitStatus> {
+    let mut worst = ExitStatus::Success;
+    for Case { name, inputs } in cases {
+        let status = match inputs {
+            Ok(inputs) => command(&name, inputs)?,
+            Err(error) => refuse(&error, printer),
+        };
+        worst = worst.max(status);
+    }
+    Ok(worst)
+}

@@ -1,0 +1,78 @@
+//! `asya render`.
+
+use std::io;
+
+use crate::cli::Render;
+use crate::inputs;
+use crate::pipeline::{EngineError, Include, Inputs, RenderError, Rendered, render};
+use crate::printer::Printer;
+
+use super::{ExitStatus, each, functions, refuse};
+
+pub(super) fn run(arguments: Render, printer: &Printer) -> io::Result<ExitStatus> {
+    let include = Include {
+        full_composite: arguments.include_full_xr,
+        events: arguments.include_function_results,
+        context: arguments.include_context,
+    };
+    let loaded = match inputs::load(&arguments.arguments()) {
+        Ok(loaded) => loaded,
+        Err(error) => return Ok(refuse(&error, printer)),
+    };
+    for warning in &loaded.warnings {
+        printer.warning(warning);
+    }
+    let Some(functions) = functions(printer) else {
+        return Ok(ExitStatus::Error);
+    };
+    each(loaded.cases, printer, |name, inputs| {
+        match render(&inputs, &functions) {
+            Ok(rendered) => show(name, &inputs, rendered, include, printer),
+            Err(error) => Ok(fail(name, &inputs, &error, printer)),
+        }
+    })
+}
+
+fn show(
+    name: &str,
+    inputs: &Inputs,
+    rendered: Rendered,
+    include: Include,
+    printer: &Printer,
+) -> io::Result<ExitStatus> {
+    for resource in &rendered.deleted {
+        printer.note(format_args!(
+            "{name}: observed {resource:?} is not desired any more: Crossplane would delete it"
+        ));
+    }
+    let documents = rendered.documents(&inputs.composite, include);
+    match actor::yaml::write_stream(&documents) {
+        Ok(text) => printer.data(&text).map(|()| ExitStatus::Success),
+        Err(error) => {
+            printer.error(format_args!("{name}: {error}"));
+            Ok(ExitStatus::Error)
+        }
+    }
+}
+
+/// Tells why an XR cannot be rendered.
+pub(super) fn fail(
+    name: &str,
+    inputs: &Inputs,
+    error: &RenderError,
+    printer: &Printer,
+) -> ExitStatus {
+    for line in error.lines() {
+        printer.error(format_args!("{name}: {line}"));
+    }
+    match error {
+        RenderError::Engine(EngineError::UnknownFunction { .. }) => {
+            printer.hint("`crossplane composition render` runs the functions of others");
+        }
+        RenderError::Engine(EngineError::Fatal { .. }) if inputs.required.is_empty() => {
+            printer.hint("flavors and the platform's settings are given with -e");
+        }
+        _ => {}
+    }
+    ExitStatus::Failure
+}

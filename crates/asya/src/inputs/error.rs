@@ -1,0 +1,147 @@
+//! What may be wrong with the input, and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use actor::yaml::YamlError;
+
+use crate::pipeline::{CompositeError, CompositionError, XrdError};
+
+/// Why the input cannot be used. One line each.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// A file or folder cannot be read.
+    #[error("cannot read {path:?}: {source}")]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is not YAML.
+    #[error("{}: {source}", path.display())]
+    Yaml {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: YamlError,
+    },
+    /// A document is no Kubernetes object.
+    #[error("{}: expected Kubernetes objects, found a document without kind", path.display())]
+    NoObject {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A folder has no YAML.
+    #[error("no YAML files (.yaml or .yml) in {folder:?}")]
+    NoYaml {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A folder of schemas has no JSON.
+    #[error("no JSON files in {folder:?}")]
+    NoJson {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A schema document is not JSON.
+    #[error("{}: cannot read JSON: {source}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// There is no XR among the files.
+    #[error("no XR among {files}")]
+    NoXr {
+        /// The files, joined.
+        files: String,
+    },
+    /// There is more than one Composition.
+    #[error("more than one Composition: {first:?} and {second:?}")]
+    SeveralCompositions {
+        /// Name of one.
+        first: String,
+        /// Name of the other.
+        second: String,
+    },
+    /// No Composition is given, and there is none built in for that kind.
+    #[error("{}: {object} is no actor: expected {expected}", path.display())]
+    NoActor {
+        /// The file.
+        path: PathBuf,
+        /// API version, kind and name.
+        object: String,
+        /// What would be one.
+        expected: String,
+        /// The kind.
+        kind: String,
+    },
+    /// An object is no XR.
+    #[error("{}: {source}", path.display())]
+    Composite {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: CompositeError,
+    },
+    /// A Composition cannot be used.
+    #[error("{place}: {source}")]
+    Composition {
+        /// Where it stands.
+        place: String,
+        /// Why.
+        source: CompositionError,
+    },
+    /// An XRD cannot be used.
+    #[error("{}: {source}", path.display())]
+    Xrd {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: XrdError,
+    },
+    /// A file should have exactly one XRD.
+    #[error("{}: expected one CompositeResourceDefinition, found {found} objects", path.display())]
+    XrdCount {
+        /// The file.
+        path: PathBuf,
+        /// How many objects it has.
+        found: usize,
+    },
+    /// Observed objects belong to one XR.
+    #[error("observed resources belong to one XR, and {count} are to be rendered")]
+    ObservedForSeveral {
+        /// How many.
+        count: usize,
+    },
+    /// A context value is not JSON or YAML.
+    #[error("context value for key {key:?}: {source}")]
+    Context {
+        /// The key.
+        key: String,
+        /// Why.
+        source: YamlError,
+    },
+}
+
+impl InputError {
+    /// What to do about it, where the message does not say so itself.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NoYaml { folder } => {
+                format!("if its folders are examples, give those: {}", folder.join("*").display())
+            }
+            Self::NoActor { kind, .. } => match kind.as_str() {
+                "EnvironmentConfig" => "flavors and the platform's settings are given with -e".to_owned(),
+                "CompositeResourceDefinition" => "an XRD is given with --xrd".to_owned(),
+                _ => "give the Composition of its kind as well".to_owned(),
+            },
+            Self::NoXr { .. } => "give a file with an AsyncActor".to_owned(),
+            Self::ObservedForSeveral { .. } => "render one XR at a time".to_owned(),
+            _ => return None,
+        };
+        Some(hint)
+    }
+}

@@ -1,0 +1,49 @@
+//! The functions of Asya's own pipeline.
+
+use function_inject_sidecar::{Config, ReadScriptError};
+
+use crate::pipeline::Functions;
+
+/// The function that merges flavors.
+pub const RESOLVE_FLAVORS: &str = "function-resolve-flavors";
+
+/// Every function, by the name of its package.
+const OWN: [&str; 6] = [
+    RESOLVE_FLAVORS,
+    "function-render-queue",
+    "function-render-deployment",
+    "function-inject-sidecar",
+    "function-render-scaledobject",
+    "function-report-status",
+];
+
+/// Whether that is one of Asya's own functions.
+pub fn is_own(name: &str) -> bool {
+    OWN.contains(&name)
+}
+
+/// All of them, as they run in the cluster. What a function's process reads from
+/// its environment is read from this one's.
+///
+/// # Errors
+/// When the environment names a runtime script that cannot be read.
+pub fn functions() -> Result<Functions, ReadScriptError> {
+    let [
+        resolve_flavors,
+        render_queue,
+        render_deployment,
+        inject_sidecar,
+        render_scaledobject,
+        report_status,
+    ] = OWN;
+    let sidecar = Config::from_env()?;
+    Ok(Functions::none()
+        .with(resolve_flavors, function_resolve_flavors::run)
+        .with(render_queue, function_render_queue::run)
+        .with(render_deployment, function_render_deployment::run)
+        .with(inject_sidecar, move |request| {
+            function_inject_sidecar::run(request, &sidecar)
+        })
+        .with(render_scaledobject, function_render_scaledobject::run)
+        .with(report_status, function_report_status::run))
+}

@@ -1,0 +1,106 @@
+//! The environment of `asya-sidecar`.
+
+use actor::duration;
+use actor::entry::EnvVar;
+use actor::pod::{SOCKET_DIR, SOCKET_DIR_VARIABLE, is_reserved_variable};
+use actor::timeout;
+use actor::transport::Config;
+use function_kit::Fault;
+use serde_json::Value;
+
+use crate::{Actor, origin, rabbitmq, resiliency, sqs};
+
+/// Variables in the order in which a container gets them: a later one may refer to an
+/// earlier one.
+#[derive(Debug, Default)]
+pub(crate) struct Environment(Vec<EnvVar>);
+
+impl Environment {
+    /// Adds a variable with a literal value.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<String>) {
+        self.0.push(EnvVar::literal(name, value));
+    }
+
+    /// [`Environment::set`], where there is a value.
+    pub(crate) fn set_if(&mut self, name: &str, value: Option<impl Into<String>>) {
+        if let Some(value) = value {
+            self.set(name, value);
+        }
+    }
+
+    /// Adds a variable.
+    pub(crate) fn push(&mut self, variable: EnvVar) {
+        self.0.push(variable);
+    }
+
+    /// Lays a user's variables over: each takes the place of ours of that name, or
+    /// comes behind them.
+    fn lay_over(&mut self, given: &[EnvVar]) {
+        for variable in given {
+            match self.0.iter_mut().find(|own| own.name() == variable.name()) {
+                Some(own) => *own = variable.clone(),
+                None => self.0.push(variable.clone()),
+            }
+        }
+    }
+
+    fn into_values(self) -> Vec<Value> {
+        self.0.into_iter().map(EnvVar::into_value).collect()
+    }
+}
+
+/// The whole environment.
+///
+/// # Errors
+/// When the queue's name is needed and cannot be told.
+pub(crate) fn render(actor: &Actor, faults: &mut Vec<String>) -> Result<Vec<Value>, Fault> {
+    let mut env = Environment::default();
+    identity(actor, &mut env);
+    match &actor.transport.config {
+        Config::Sqs(config) => sqs::add(actor, config, &mut env)?,
+        Config::RabbitMq(config) => rabbitmq::add(actor, config, &mut env),
+    }
+    resiliency::add(actor, &mut env, faults);
+    check_given(actor, faults);
+    env.lay_over(&actor.spec.sidecar.env);
+    Ok(env.into_values())
+}
+
+fn identity(actor: &Actor, env: &mut Environment) {
+    let platform = actor.platform;
+    let name = actor.identity.actor.as_str();
+    let timeout = duration::format(actor.timeout);
+    env.set("ASYA_LOG_LEVEL", "info");
+    env.set(SOCKET_DIR_VARIABLE, SOCKET_DIR);
+    env.set("ASYA_ACTOR_NAME", name);
+    env.set("ASYA_NAMESPACE", &actor.identity.namespace);
+    env.set("ASYA_ACTOR_SINK", &platform.end_actors.sink);
+    env.set("ASYA_ACTOR_SUMP", &platform.end_actors.sump);
+    env.set("ASYA_ACTOR_HAPPY_END", "happy-end");
+    env.set("ASYA_ACTOR_ERROR_END", "error-end");
+    env.set("ASYA_TRANSPORT", actor.transport.r#type());
+    env.set(timeout::VARIABLE, &timeout);
+    env.set("ASYA_RESILIENCY_ACTOR_TIMEOUT", &timeout);
+    env.set_if("ASYA_GATEWAY_URL", platform.gateway_url.as_ref());
+    if platform.end_actors.is_end(name) {
+        env.set("ASYA_IS_END_ACTOR", "true");
+    }
+}
+
+/// Refuses what a user may not set, and what is set twice.
+fn check_given(actor: &Actor, faults: &mut Vec<String>) {
+    const LIST: [&str; 2] = ["sidecar", "env"];
+    let given = &actor.spec.sidecar.env;
+    for (index, variable) in given.iter().enumerate() {
+        let name = variable.name();
+        if is_reserved_variable(name) {
+            let place = origin::of_item(actor.call, &LIST, index);
+            faults.push(format!(
+                "environment variable {name:?} (given by {place}) is set by {}: remove it",
+                origin::OURS
+            ));
+        }
+    }
+    let names: Vec<&str> = given.iter().map(EnvVar::name).collect();
+    faults.extend(origin::repeated_variables(actor.call, &LIST, &names));
+}

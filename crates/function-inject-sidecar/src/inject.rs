@@ -1,0 +1,157 @@
+//! Putting it all into a workload.
+//!
+//! What is there already and equal to what would be injected is left as it is, so
+//! that the step applied to its own output changes nothing. What is there and differs
+//! belongs to somebody else, and is refused.
+
+use actor::names::{RUNTIME_CONTAINER, SIDECAR_CONTAINER, STATE_PROXY_PREFIX};
+use actor::pod::is_injected_container;
+use function_kit::Fault;
+use serde_json::{Map, Value};
+
+use crate::origin::{OURS, key};
+use crate::script::Source;
+use crate::target::Target;
+use crate::{Actor, origin, probes, sidecar, state_proxy, volumes};
+
+/// What every workload of the actor gets.
+#[derive(Debug)]
+pub(crate) struct Injected {
+    /// The sidecar, then the state proxies.
+    containers: Vec<Value>,
+    volumes: Vec<Value>,
+    /// Mounts of `asya-runtime`.
+    mounts: Vec<Value>,
+}
+
+impl Injected {
+    /// Renders it.
+    ///
+    /// # Errors
+    /// When the queue's name is needed and cannot be told.
+    pub(crate) fn render(
+        actor: &Actor,
+        script: &Source,
+        fallback_image: Option<&String>,
+        faults: &mut Vec<String>,
+    ) -> Result<Self, Fault> {
+        let mut containers = vec![sidecar::render(actor, fallback_image, faults)?];
+        containers.extend(state_proxy::render(actor, faults));
+        Ok(Self {
+            containers,
+            volumes: volumes::of_pod(actor, script),
+            mounts: volumes::of_runtime(actor),
+        })
+    }
+
+    /// Puts it into `target`.
+    pub(crate) fn apply(&self, actor: &Actor, target: &mut Target, faults: &mut Vec<String>) {
+        let claimed = target.claimed_volumes();
+        let name = target.name.clone();
+        let Some(pod) = target.pod_mut() else {
+            faults.push(format!("composed resource {name:?} has no pod template"));
+            return;
+        };
+        change_list(pod, "containers", |containers| {
+            self.add_containers(actor, &name, containers, faults);
+        });
+        change_list(pod, "volumes", |volumes| {
+            for volume in &self.volumes {
+                let own = key(volume, "name");
+                if claimed.iter().any(|claimed| claimed == own) {
+                    let place = origin::of_workload(actor, &name, "volumeClaimTemplates");
+                    faults.push(taken("volume", own, &place));
+                } else if add(volumes, volume, "name") == Added::Taken {
+                    let place = origin::of_volume(actor, &name, own);
+                    faults.push(taken("volume", own, &place));
+                }
+            }
+        });
+    }
+
+    fn add_containers(
+        &self,
+        actor: &Actor,
+        target: &str,
+        containers: &mut Vec<Value>,
+        faults: &mut Vec<String>,
+    ) {
+        containers.retain(|container| {
+            let name = key(container, "name");
+            if is_injected_container(name) && !self.containers.contains(container) {
+                let place = origin::of_workload(actor, target, "template");
+                faults.push(format!(
+                    "container {name:?} (given by {place}) has a reserved name: {SIDECAR_CONTAINER:?} and names that begin with {STATE_PROXY_PREFIX:?} are Asya's"
+                ));
+            }
+            !is_injected_container(name)
+        });
+        let mut own = containers.iter_mut().filter_map(Value::as_object_mut);
+        let is_runtime = |container: &&mut Map<String, Value>| {
+            container.get("name").and_then(Value::as_str) == Some(RUNTIME_CONTAINER)
+        };
+        match own.find(is_runtime) {
+            Some(runtime) => self.complete_runtime(actor, target, runtime, faults),
+            None => faults.push(format!(
+                "composed resource {target:?} has no container {RUNTIME_CONTAINER:?}, which runs the handler"
+            )),
+        }
+        containers.extend(self.containers.iter().cloned());
+    }
+
+    fn complete_runtime(
+        &self,
+        actor: &Actor,
+        target: &str,
+        runtime: &mut Map<String, Value>,
+        faults: &mut Vec<String>,
+    ) {
+        change_list(runtime, "volumeMounts", |mounts| {
+            for mount in &self.mounts {
+                if add(mounts, mount, "mountPath") == Added::Taken {
+                    let path = key(mount, "mountPath");
+                    let place = origin::of_mount(actor, target, path);
+                    faults.push(taken("mount path", path, &place));
+                }
+            }
+        });
+        probes::add(runtime);
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Added {
+    /// It is there now.
+    Yes,
+    /// Another item has its name.
+    Taken,
+}
+
+fn add(items: &mut Vec<Value>, item: &Value, name: &str) -> Added {
+    let same_name = |own: &&Value| key(own, name) == key(item, name);
+    match items.iter().find(same_name) {
+        Some(own) if own == item => Added::Yes,
+        Some(_) => Added::Taken,
+        None => {
+            items.push(item.clone());
+            Added::Yes
+        }
+    }
+}
+
+fn taken(what: &str, name: &str, place: &str) -> String {
+    format!(
+        "{what} {name:?} is given more than once, by {place} and by {OURS}: use another one there"
+    )
+}
+
+/// Changes the list in a field, which is made where there is none. Anything but a list
+/// is not what Kubernetes knows, and gives way.
+fn change_list(parent: &mut Map<String, Value>, field: &str, change: impl FnOnce(&mut Vec<Value>)) {
+    let mut items = match parent.remove(field) {
+        Some(Value::Array(items)) => items,
+        _ => Vec::new(),
+    };
+    change(&mut items);
+    parent.insert(field.to_owned(), Value::Array(items));
+}

@@ -1,0 +1,52 @@
+//! What the Composition tells this step.
+
+use function_kit::{CommonInput, QueueInput};
+use serde::Deserialize;
+
+/// Input of the step `inject-sidecar` (`inject-sidecar.fn.asya.sh/v1alpha1`, kind
+/// `Input`). None is needed after render-deployment.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Input {
+    /// The composed resources to inject into; those that this pass does not desire
+    /// are passed over. Unless given: `deployment`, `statefulset`, `adapter`,
+    /// `binding`.
+    pub target: Targets,
+    /// Image of the sidecar, where neither the actor nor the platform names one.
+    pub sidecar_image: Option<String>,
+    /// The platform's settings, for this step alone.
+    #[serde(flatten)]
+    pub common: CommonInput,
+    /// The queue's name, in place of the platform's template.
+    #[serde(flatten)]
+    pub queue: QueueInput,
+}
+
+/// Names of composed resources.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Targets {
+    /// One of them.
+    One(String),
+    /// Several.
+    Many(Vec<String>),
+}
+
+impl Default for Targets {
+    fn default() -> Self {
+        let names = ["deployment", "statefulset", "adapter", "binding"];
+        Self::Many(names.map(str::to_owned).into())
+    }
+}
+
+impl Targets {
+    /// The names, in the order in which they were given.
+    pub fn names(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Many(names) => names,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! How the kubelet tells that the runtime runs.
+
+use serde_json::{Map, Value, json};
+
+/// The runtime makes the socket when it serves, and the file when its handler is
+/// loaded.
+const READY: &str =
+    "test -S /var/run/asya/asya-runtime.sock && test -f /var/run/asya/runtime-ready";
+
+/// Adds the probes that the container does not have. A handler may take 5 minutes to
+/// load, models included, before it counts as broken.
+pub(crate) fn add(container: &mut Map<String, Value>) {
+    let exec = json!({"command": ["sh", "-c", READY]});
+    let probes = [
+        (
+            "startupProbe",
+            json!({
+                "exec": exec, "initialDelaySeconds": 3, "periodSeconds": 2,
+                "timeoutSeconds": 3, "failureThreshold": 150,
+            }),
+        ),
+        (
+            "livenessProbe",
+            json!({"exec": exec, "periodSeconds": 30, "timeoutSeconds": 5, "failureThreshold": 3}),
+        ),
+        (
+            "readinessProbe",
+            json!({"exec": exec, "periodSeconds": 10, "timeoutSeconds": 3, "failureThreshold": 3}),
+        ),
+    ];
+    for (field, probe) in probes {
+        container.entry(field).or_insert(probe);
+    }
+}

@@ -1,0 +1,125 @@
+//! Resources of injected containers.
+//!
+//! They always request cpu and memory: one container of a pod without a request
+//! breaks every autoscaler that counts in percent of requests.
+
+use actor::quantity;
+use serde_json::{Map, Value, json};
+
+/// Requests where nobody says otherwise: what a sidecar needs that waits.
+const LEAST: [(&str, &str); 2] = [("cpu", "10m"), ("memory", "32Mi")];
+
+/// `given` with its quantities as texts, and with requests of cpu and memory: what is
+/// missing is taken from its own limits, for a request must not exceed them, else from
+/// the requests of `others`, else it is what a waiting sidecar needs. `describe` names
+/// the place of a quantity for the faults.
+pub(crate) fn with_requests(
+    given: Option<&Map<String, Value>>,
+    others: Option<&Map<String, Value>>,
+    describe: impl Fn(&str) -> String,
+    faults: &mut Vec<String>,
+) -> Value {
+    let mut resources = given.cloned().unwrap_or_default();
+    for field in ["limits", "requests"] {
+        match resources.get_mut(field) {
+            None => {}
+            Some(Value::Object(quantities)) => {
+                for (name, value) in quantities {
+                    match quantity::text(value) {
+                        Ok(text) => *value = Value::String(text),
+                        Err(error) => {
+                            faults
+                                .push(format!("{}: {error}", describe(&format!("{field}.{name}"))));
+                        }
+                    }
+                }
+            }
+            Some(_) => {
+                faults.push(format!("{}: expected a map of quantities", describe(field)));
+            }
+        }
+    }
+    let mut requests = match resources.remove("requests") {
+        Some(Value::Object(requests)) => requests,
+        _ => Map::new(),
+    };
+    let limits = resources.get("limits");
+    let of_others = others.and_then(|others| others.get("requests"));
+    for (name, least) in LEAST {
+        let fallback = [limits, of_others]
+            .into_iter()
+            .find_map(|quantities| quantity::text(quantities?.get(name)?).ok());
+        requests
+            .entry(name)
+            .or_insert_with(|| json!(fallback.as_deref().unwrap_or(least)));
+    }
+    resources.insert("requests".to_owned(), Value::Object(requests));
+    Value::Object(resources)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_and_memory_are_always_requested() {
+        let cases = [
+            (
+                json!({}),
+                json!({}),
+                json!({"requests": {"cpu": "10m", "memory": "32Mi"}}),
+                "nobody says anything",
+            ),
+            (
+                json!({"requests": {"cpu": 1}}),
+                json!({}),
+                json!({"requests": {"cpu": "1", "memory": "32Mi"}}),
+                "half of it",
+            ),
+            (
+                json!({"limits": {"cpu": "5m", "memory": 1000}}),
+                json!({"requests": {"cpu": "20m"}}),
+                json!({"limits": {"cpu": "5m", "memory": "1000"}, "requests": {"cpu": "5m", "memory": "1000"}}),
+                "a request must not exceed the limit",
+            ),
+            (
+                json!({"limits": {"example.org/x": 1}}),
+                json!({"requests": {"cpu": 0.5}}),
+                json!({"limits": {"example.org/x": "1"}, "requests": {"cpu": "0.5", "memory": "32Mi"}}),
+                "the platform's request",
+            ),
+        ];
+        for (given, others, expected, reason) in cases {
+            let mut faults = Vec::new();
+            let resources = with_requests(
+                given.as_object(),
+                others.as_object(),
+                str::to_owned,
+                &mut faults,
+            );
+            assert_eq!(resources, expected, "{reason}");
+            assert!(faults.is_empty(), "{reason}: {faults:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_told_with_its_place() {
+        let given = json!({"limits": {"cpu": "lots"}, "requests": [1]});
+        let mut faults = Vec::new();
+        with_requests(
+            given.as_object(),
+            None,
+            |path| format!("r.{path}"),
+            &mut faults,
+        );
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(
+            faults[0].starts_with("r.limits.cpu: \"lots\""),
+            "{faults:?}"
+        );
+        assert!(
+            faults[1].starts_with("r.requests: expected a map"),
+            "{faults:?}"
+        );
+    }
+}

@@ -1,0 +1,171 @@
+//! The runtime script: which one, and the ConfigMap that carries it.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use actor::platform::Platform;
+use actor::status::ConditionType;
+use function_kit::{Fault, Identity};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::{Config, versions};
+
+/// File of the script in its ConfigMap.
+pub(crate) const FILE: &str = "asya_runtime.py";
+/// Composed resources with a script are called so, with the script's hash behind it.
+pub(crate) const RESOURCE_PREFIX: &str = "runtime-script-";
+
+/// A runtime script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    text: Cow<'static, str>,
+    hash: String,
+}
+
+impl Script {
+    /// The script of that text.
+    pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
+        let text = text.into();
+        let mut hash = String::new();
+        for byte in &Sha256::digest(text.as_bytes())[..4] {
+            // Writing to a String cannot fail.
+            let _ = write!(hash, "{byte:02x}");
+        }
+        Self { text, hash }
+    }
+}
+
+/// Where the pods find the script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// In a ConfigMap of ours.
+    Rendered(Script),
+    /// In a ConfigMap that is there already.
+    Existing(String),
+}
+
+impl Source {
+    /// Chooses: the platform's ConfigMap, its script, the function's, the version
+    /// that the platform names, the newest.
+    ///
+    /// # Errors
+    /// When there is no such version.
+    pub(crate) fn choose(platform: &Platform, config: &Config) -> Result<Self, Fault> {
+        let runtime = &platform.runtime;
+        if let Some(name) = &runtime.config_map {
+            return Ok(Self::Existing(name.clone()));
+        }
+        if let Some(text) = &runtime.script {
+            return Ok(Self::Rendered(Script::new(text.clone())));
+        }
+        if let Some(script) = &config.script {
+            return Ok(Self::Rendered(script.clone()));
+        }
+        let version = runtime.version.as_deref();
+        match versions::script(version) {
+            Some(script) => Ok(Self::Rendered(script.clone())),
+            None => Err(Fault::config(format!(
+                "runtime.version {:?} of the platform's settings is not a version of the runtime script: this function holds {}",
+                version.unwrap_or_default(),
+                versions::all().join(", ")
+            ))
+            .on(ConditionType::WorkloadReady, "ConfigError")),
+        }
+    }
+
+    /// Name of the ConfigMap.
+    pub(crate) fn config_map(&self, identity: &Identity) -> String {
+        match self {
+            Self::Rendered(script) => identity.actor.runtime_config_map(&script.hash),
+            Self::Existing(name) => name.clone(),
+        }
+    }
+
+    /// The composed resource, where there is one to render: its name and the
+    /// ConfigMap. It never changes: another script is another ConfigMap, because a
+    /// mount of one file is not refreshed, and objects are applied in any order.
+    pub(crate) fn render(&self, identity: &Identity) -> Option<(String, Value)> {
+        let Self::Rendered(script) = self else {
+            return None;
+        };
+        let data = json!({FILE: script.text});
+        let name = self.config_map(identity);
+        Some((
+            format!("{RESOURCE_PREFIX}{}", script.hash),
+            config_map(identity, &name, &data),
+        ))
+    }
+}
+
+/// A ConfigMap of ours.
+pub(crate) fn config_map(identity: &Identity, name: &str, data: &Value) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": identity.metadata(name, "runtime-script"),
+        "immutable": true,
+        "data": data,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_named_by_the_beginning_of_its_digest() {
+        // The digest of the empty text begins with e3b0c442.
+        assert_eq!(Script::new("").hash, "e3b0c442");
+    }
+
+    #[test]
+    fn scripts_are_looked_for_from_the_platform_to_the_embedded_ones() {
+        let config = Config {
+            script: Some(Script::new("functions")),
+            ..Config::default()
+        };
+        let newest = versions::script(None).cloned();
+        let cases = [
+            (
+                json!({"configMap": "c", "script": "p"}),
+                &config,
+                Some(Source::Existing("c".to_owned())),
+                "a ConfigMap that is there",
+            ),
+            (
+                json!({"script": "p", "version": "0.1.0"}),
+                &config,
+                Some(Source::Rendered(Script::new("p"))),
+                "the platform's script",
+            ),
+            (
+                json!({"script": "", "version": "0.1.0"}),
+                &config,
+                config.script.clone().map(Source::Rendered),
+                "the function's script",
+            ),
+            (
+                json!({"version": ""}),
+                &Config::default(),
+                newest.map(Source::Rendered),
+                "the newest",
+            ),
+            (
+                json!({"version": "0.0.7"}),
+                &Config::default(),
+                None,
+                "a version that was never released",
+            ),
+        ];
+        for (runtime, config, expected, reason) in cases {
+            let platform = Platform::parse(json!({"runtime": runtime})).unwrap();
+            let source = Source::choose(&platform, config);
+            assert_eq!(source.clone().ok(), expected, "{reason}");
+            if let Err(fault) = source {
+                assert!(fault.text().contains("0.0.7"), "{}", fault.text());
+                assert!(fault.text().contains("0.1.0"), "{}", fault.text());
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The workloads to inject into.
+
+use actor::status::ConditionType;
+use function_kit::{Call, Fault, value};
+use serde_json::{Map, Value};
+
+use crate::Targets;
+
+/// A workload that this pass desires.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// Name of the composed resource.
+    pub(crate) name: String,
+    pub(crate) object: Value,
+    /// JSON pointer of the pod template.
+    template: &'static str,
+}
+
+impl Target {
+    /// The PodSpec in its template.
+    pub(crate) fn pod_mut(&mut self) -> Option<&mut Map<String, Value>> {
+        let template = self.object.pointer_mut(self.template)?;
+        template.get_mut("spec")?.as_object_mut()
+    }
+
+    /// The names of the volumes that a StatefulSet makes for each pod.
+    pub(crate) fn claimed_volumes(&self) -> Vec<String> {
+        let claims = self.object["spec"]["volumeClaimTemplates"].as_array();
+        let names = claims.into_iter().flatten();
+        names
+            .filter_map(|claim| Some(claim["metadata"]["name"].as_str()?.to_owned()))
+            .collect()
+    }
+}
+
+/// The targets that this pass desires.
+///
+/// # Errors
+/// When there is none of them, or one is no workload.
+pub(crate) fn present(call: &Call, targets: &Targets) -> Result<Vec<Target>, Fault> {
+    let fault = |message| Fault::config(message).on(ConditionType::WorkloadReady, "ConfigError");
+    let mut present = Vec::new();
+    for name in targets.names() {
+        let Some(object) = call.desired(name) else {
+            continue;
+        };
+        let kind = value::text(object, &["kind"]).unwrap_or_default();
+        let Some(template) = template_of(kind) else {
+            return Err(fault(format!(
+                "the sidecar cannot be injected into composed resource {name:?}, a {kind:?}: expected a Deployment, a StatefulSet or a WorkloadBinding"
+            )));
+        };
+        present.push(Target {
+            name: name.clone(),
+            object: value::struct_to_json(object),
+            template,
+        });
+    }
+    if present.is_empty() {
+        let names = targets.names().join(", ");
+        return Err(fault(format!(
+            "there is no workload to inject the sidecar into: no step before this one renders a composed resource called {names}; name it in 'target' of this step's input"
+        )));
+    }
+    Ok(present)
+}
+
+fn template_of(kind: &str) -> Option<&'static str> {
+    match kind {
+        "Deployment" | "StatefulSet" => Some("/spec/template"),
+        "WorkloadBinding" => Some("/spec/forProvider/template"),
+        _ => None,
+    }
+}

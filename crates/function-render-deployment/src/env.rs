@@ -1,0 +1,135 @@
+//! The environment of `asya-runtime`.
+
+use actor::entry::EnvVar;
+use actor::pod::{
+    HANDLER_VARIABLE, SOCKET_DIR, SOCKET_DIR_VARIABLE, STATE_MOUNTS_VARIABLE, is_reserved_variable,
+    state_mounts,
+};
+use actor::spec::{SecretKey, SecretRef};
+use actor::status::ConditionType;
+use merge::FieldPath;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::Actor;
+use crate::findings::Findings;
+use crate::list::{Item, List, Place, maps};
+
+const VALIDATION_VARIABLE: &str = "ASYA_ENABLE_VALIDATION";
+
+/// Completes the environment of the `container` at `path`: what wires it, what the
+/// user gives, and where its state is.
+pub(crate) fn render(
+    actor: &Actor,
+    container: &mut Map<String, Value>,
+    path: &FieldPath,
+    findings: &mut Findings,
+) {
+    let spec = actor.spec;
+    let mut list = List::take(container, path, "env", Some("name"), findings);
+    check_form(&list, findings);
+    list.append("env", maps(&spec.env));
+    let secrets = spec.secret_refs.iter().enumerate();
+    list.append("secretRefs", secrets.flat_map(variables));
+    let handler = handler(actor, &list);
+    refuse_reserved(actor, &mut list, handler.is_none(), findings);
+
+    let mut first = vec![ours(SOCKET_DIR_VARIABLE, SOCKET_DIR)];
+    first.extend(handler.map(|handler| ours(HANDLER_VARIABLE, handler)));
+    if actor
+        .platform
+        .end_actors
+        .is_end(actor.identity.actor.as_str())
+    {
+        let of_user = position(&list, VALIDATION_VARIABLE);
+        first.push(match of_user {
+            Some(index) => list.items.remove(index),
+            None => ours(VALIDATION_VARIABLE, "false"),
+        });
+    }
+    list.items.splice(0..0, first);
+    if !spec.state_proxy.is_empty() {
+        let mounts = state_mounts(&spec.state_proxy);
+        list.items.push(ours(STATE_MOUNTS_VARIABLE, &mounts));
+    }
+    findings.repeated(actor.call, "environment variable", list.names());
+    if position(&list, HANDLER_VARIABLE).is_none() {
+        findings.note(
+            ConditionType::WorkloadReady,
+            "the actor has no handler: set 'handler', or ASYA_HANDLER in the environment of container \"asya-runtime\"",
+        );
+    }
+    list.write(container, "env");
+}
+
+/// The handler to set. None where the template's container names its own: a
+/// flavor's lies under it, but the actor's own beside it would be a second one.
+fn handler<'a>(actor: &'a Actor, env: &List) -> Option<&'a str> {
+    let handler = actor
+        .spec
+        .handler
+        .as_deref()
+        .filter(|name| !name.is_empty())?;
+    let of_container = actor.spec.workload.is_some() && position(env, HANDLER_VARIABLE).is_some();
+    (!(of_container && actor.flavor_gives_handler)).then_some(handler)
+}
+
+/// Refuses variables that are not the user's to give. What is refused is left out,
+/// so that it is not told a second time as a repetition.
+fn refuse_reserved(actor: &Actor, env: &mut List, may_name_handler: bool, findings: &mut Findings) {
+    env.items.retain(|Item { map, place }| {
+        let name = map.get("name").and_then(Value::as_str).unwrap_or_default();
+        let is_handler = name == HANDLER_VARIABLE;
+        let is_allowed = is_handler && may_name_handler && place.is_template();
+        if is_allowed || !is_reserved_variable(name) {
+            return true;
+        }
+        let place = place.say(actor.call);
+        let instead = if is_handler {
+            "write it in 'handler'"
+        } else {
+            "remove it"
+        };
+        findings.fault(format!(
+            "environment variable {name:?} (given by {place}) is set by Asya itself: {instead}"
+        ));
+        false
+    });
+}
+
+/// The template's variables, of which only the names have been looked at.
+fn check_form(env: &List, findings: &mut Findings) {
+    for item in &env.items {
+        let variable = EnvVar::deserialize(&Value::Object(item.map.clone()));
+        if let (Err(error), Place::Spec(path)) = (variable, &item.place) {
+            findings.fault(format!("spec.{path}: {error}"));
+        }
+    }
+}
+
+fn variables(
+    (index, secret): (usize, &SecretRef),
+) -> impl Iterator<Item = (usize, Map<String, Value>)> {
+    let variables = secret.keys.iter().map(|SecretKey { key, env_var }| {
+        into_map(EnvVar::from_secret(env_var, &secret.secret_name, key))
+    });
+    variables.map(move |variable| (index, variable))
+}
+
+fn into_map(variable: EnvVar) -> Map<String, Value> {
+    match variable.into_value() {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+fn ours(name: &str, value: &str) -> Item {
+    Item {
+        map: into_map(EnvVar::literal(name, value)),
+        place: Place::Asya,
+    }
+}
+
+fn position(env: &List, name: &str) -> Option<usize> {
+    env.names().position(|(own, _)| own == name)
+}

@@ -1,0 +1,86 @@
+//! Laying what a flavor gives under what a template says.
+
+use serde_json::{Map, Value};
+
+/// Adds the entries of `given` that `own` does not have; at `depth` 2 and more
+/// also inside maps that both have.
+///
+/// Depth 1 suits maps whose values belong together, such as a lifecycle hook or a
+/// seccomp profile: half of one and half of the other would mean neither.
+pub(crate) fn under(own: &mut Map<String, Value>, given: Map<String, Value>, depth: usize) {
+    for (key, given) in given {
+        match (own.get_mut(&key), given) {
+            (None, given) => drop(own.insert(key, given)),
+            (Some(Value::Object(own)), Value::Object(given)) if depth > 1 => {
+                under(own, given, depth - 1);
+            }
+            (Some(_), _) => {}
+        }
+    }
+}
+
+/// [`under`] for the map in the field of `parent`, which is made where it is absent.
+pub(crate) fn field_under(
+    parent: &mut Map<String, Value>,
+    field: &str,
+    given: Map<String, Value>,
+    depth: usize,
+) {
+    if given.is_empty() {
+        return;
+    }
+    let own = parent
+        .entry(field)
+        .or_insert_with(|| Value::Object(Map::new()));
+    // Anything but a map is the template's fault, and the API server's to refuse.
+    if let Value::Object(own) = own {
+        under(own, given, depth);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_template_wins_on_the_same_key() {
+        let cases = [
+            (
+                json!({"a": 1}),
+                json!({"b": 2}),
+                1,
+                json!({"a": 1, "b": 2}),
+                "another key",
+            ),
+            (
+                json!({"a": 1}),
+                json!({"a": 2}),
+                1,
+                json!({"a": 1}),
+                "the same key",
+            ),
+            (
+                json!({"a": {"x": 1}}),
+                json!({"a": {"y": 2}}),
+                1,
+                json!({"a": {"x": 1}}),
+                "what belongs together stays together",
+            ),
+            (
+                json!({"limits": {"cpu": 1}}),
+                json!({"limits": {"cpu": 2, "memory": 3}, "requests": {"cpu": 1}}),
+                2,
+                json!({"limits": {"cpu": 1, "memory": 3}, "requests": {"cpu": 1}}),
+                "quantities one by one",
+            ),
+        ];
+        for (own, given, depth, expected, reason) in cases {
+            let (Value::Object(mut own), Value::Object(given)) = (own, given) else {
+                panic!("{reason}: no maps")
+            };
+            under(&mut own, given, depth);
+            assert_eq!(Value::Object(own), expected, "{reason}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Resource requests and limits, with quantities as texts.
+
+use actor::quantity;
+use merge::FieldPath;
+use serde_json::{Map, Value};
+
+use crate::Actor;
+use crate::findings::{Findings, below};
+
+/// Writes the quantities of a ResourceRequirements as the texts that Kubernetes
+/// stores. `path` is where it stands in the spec.
+pub(crate) fn normalise(
+    resources: &mut Map<String, Value>,
+    path: &FieldPath,
+    actor: &Actor,
+    findings: &mut Findings,
+) {
+    for field in ["limits", "requests"] {
+        let path = below(path, field);
+        match resources.get_mut(field) {
+            None => {}
+            Some(Value::Object(quantities)) => {
+                for (name, value) in quantities {
+                    match quantity::text(value) {
+                        Ok(text) => *value = Value::String(text),
+                        Err(error) => {
+                            let path = below(&path, name.as_str());
+                            findings.fault_at(actor.call, &path, &error.to_string());
+                        }
+                    }
+                }
+            }
+            Some(_) => findings.fault_at(actor.call, &path, "expected a map of quantities"),
+        }
+    }
+}
+
+/// [`normalise`] for the resources of a container at `path`.
+pub(crate) fn normalise_of(
+    container: &mut Map<String, Value>,
+    path: &FieldPath,
+    actor: &Actor,
+    findings: &mut Findings,
+) {
+    let path = below(path, "resources");
+    match container.get_mut("resources") {
+        None => {}
+        Some(Value::Object(resources)) => normalise(resources, &path, actor, findings),
+        Some(_) => findings.fault_at(actor.call, &path, "expected a map"),
+    }
+}

@@ -1,0 +1,50 @@
+//! The ServiceAccount that carries the IAM role of an actor on SQS.
+
+use actor::platform::Platform;
+use actor::spec::Spec;
+use actor::status::ConditionType;
+use actor::transport::Config;
+use function_kit::{Call, Fault};
+use serde_json::{Value, json};
+
+use crate::Actor;
+use crate::findings::Findings;
+
+/// Name of the composed resource.
+pub(crate) const RESOURCE_NAME: &str = "service-account";
+
+/// By which EKS gives pods an IAM role.
+/// Source: Amazon EKS User Guide, IAM roles for service accounts.
+const ROLE_ANNOTATION: &str = "eks.amazonaws.com/role-arn";
+
+/// The IAM role of the actor's pods, where its transport has one.
+///
+/// # Errors
+/// When the platform has transports and the actor's is not a usable one.
+pub(crate) fn role(call: &Call, spec: &Spec, platform: &Platform) -> Result<Option<String>, Fault> {
+    if platform.transports.is_empty() {
+        return Ok(None);
+    }
+    Ok(match call.transport(spec, platform)?.config {
+        Config::Sqs(sqs) => sqs.actor_role_arn,
+        Config::RabbitMq(_) => None,
+    })
+}
+
+/// The ServiceAccount. `own` is the one that the user names: then none is rendered.
+pub(crate) fn render(actor: &Actor, own: Option<&str>, findings: &mut Findings) -> Option<Value> {
+    let role = actor.role.as_ref()?;
+    if let Some(own) = own {
+        findings.note(
+            ConditionType::TransportReady,
+            format!(
+                "ServiceAccount {own:?} is the actor's own choice: it must carry the role {role:?} in annotation {ROLE_ANNOTATION}"
+            ),
+        );
+        return None;
+    }
+    let name = actor.identity.actor.asya_prefixed();
+    let mut metadata = actor.identity.metadata(&name, "serviceaccount");
+    metadata["annotations"] = json!({ROLE_ANNOTATION: role});
+    Some(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}))
+}

@@ -1,0 +1,201 @@
+//! The pod template.
+//!
+//! An actor with a template of its own and one without are rendered alike: where
+//! there is no template, the inline fields lie under one that holds nothing but the
+//! container `asya-runtime`.
+
+use actor::duration::{format, seconds_up};
+use actor::labels;
+use actor::names::RUNTIME_CONTAINER;
+use actor::pod::fault_of_state_proxy;
+use actor::spec::Spec;
+use actor::status::ConditionType;
+use actor::timeout::{grace_period_seconds, runtime_timeout};
+use function_kit::report;
+use merge::{FieldPath, Segment};
+use serde_json::{Map, Value, json};
+
+use crate::findings::{Findings, below};
+use crate::list::{List, Place, maps};
+use crate::{Actor, containers, lay, service_account};
+
+const SERVICE_ACCOUNT: &str = "serviceAccountName";
+const GRACE_PERIOD: &str = "terminationGracePeriodSeconds";
+
+/// The template, and the ServiceAccount that its pods need, where one is rendered.
+pub(crate) fn render(actor: &Actor, findings: &mut Findings) -> (Value, Option<Value>) {
+    let path = FieldPath::from(["workload", "template"]);
+    let spec = actor.spec;
+    let mut template = match &spec.workload {
+        Some(workload) => workload.template.clone(),
+        None => Map::from_iter([(
+            "spec".to_owned(),
+            json!({"containers": [{"name": RUNTIME_CONTAINER}]}),
+        )]),
+    };
+    let mut metadata = take_map(&mut template, &path, "metadata", findings);
+    let mut pod = take_map(&mut template, &path, "spec", findings);
+    lay_metadata(actor, &mut metadata);
+
+    let path = below(&path, "spec");
+    containers::render(actor, &mut pod, &path, findings);
+    lay_lists(actor, &mut pod, &path, findings);
+    lay_fields(spec, &mut pod);
+    check_state_proxies(actor, findings);
+    set_grace_period(actor, &mut pod, findings);
+    let own_account = [SERVICE_ACCOUNT, "serviceAccount"]
+        .into_iter()
+        .find_map(|field| pod.get(field)?.as_str());
+    let account = service_account::render(actor, own_account, findings);
+    if account.is_some() {
+        let name = actor.identity.actor.asya_prefixed();
+        pod.insert(SERVICE_ACCOUNT.to_owned(), Value::String(name));
+    }
+    template.insert("metadata".to_owned(), Value::Object(metadata));
+    template.insert("spec".to_owned(), Value::Object(pod));
+    (Value::Object(template), account)
+}
+
+/// Labels and annotations of the pods. Not those of the XR: a relabelled actor
+/// would restart. Ours win, because the workload selects its pods by them.
+fn lay_metadata(actor: &Actor, metadata: &mut Map<String, Value>) {
+    let texts = |texts: &std::collections::BTreeMap<String, String>| -> Map<String, Value> {
+        let entries = texts.iter();
+        entries
+            .map(|(key, text)| (key.clone(), json!(text)))
+            .collect()
+    };
+    lay::field_under(metadata, "labels", texts(&actor.spec.pod_labels), 1);
+    lay::field_under(
+        metadata,
+        "annotations",
+        texts(&actor.spec.pod_annotations),
+        1,
+    );
+    let labels = metadata.entry("labels").or_insert_with(|| json!({}));
+    if let Value::Object(labels) = labels {
+        labels.extend(texts(&labels::selector(&actor.identity.actor)));
+    }
+}
+
+fn lay_lists(
+    actor: &Actor,
+    pod: &mut Map<String, Value>,
+    path: &FieldPath,
+    findings: &mut Findings,
+) {
+    let spec = actor.spec;
+    let name = Some("name");
+    let mut volumes = List::take(pod, path, "volumes", name, findings);
+    volumes.append("volumes", maps(&spec.volumes));
+    findings.repeated(actor.call, "volume", volumes.names());
+    volumes.write(pod, "volumes");
+
+    let mut secrets = List::take(pod, path, "imagePullSecrets", name, findings);
+    secrets.append("imagePullSecrets", maps(&spec.image_pull_secrets));
+    secrets.drop_repeated();
+    secrets.write(pod, "imagePullSecrets");
+
+    let unnamed = [
+        ("tolerations", &spec.tolerations),
+        (
+            "topologySpreadConstraints",
+            &spec.topology_spread_constraints,
+        ),
+    ];
+    for (field, given) in unnamed {
+        let mut list = List::take(pod, path, field, None, findings);
+        list.append(field, maps(given));
+        list.write(pod, field);
+    }
+}
+
+fn lay_fields(spec: &Spec, pod: &mut Map<String, Value>) {
+    let selector = &spec.node_selector;
+    let selector = selector
+        .iter()
+        .map(|(key, value)| (key.clone(), json!(value)));
+    lay::field_under(pod, "nodeSelector", selector.collect(), 1);
+    for (field, given) in [
+        ("affinity", &spec.affinity),
+        ("securityContext", &spec.security_context),
+    ] {
+        lay::field_under(pod, field, given.clone().unwrap_or_default(), 1);
+    }
+    for (field, given) in [
+        (SERVICE_ACCOUNT, &spec.service_account_name),
+        ("priorityClassName", &spec.priority_class_name),
+        ("runtimeClassName", &spec.runtime_class_name),
+    ] {
+        if let Some(given) = given {
+            pod.entry(field).or_insert_with(|| json!(given));
+        }
+    }
+    if let Some(seconds) = spec.termination_grace_period_seconds {
+        pod.entry(GRACE_PERIOD).or_insert_with(|| json!(seconds));
+    }
+}
+
+/// The runtime is told of state proxies here; inject-sidecar renders them.
+fn check_state_proxies(actor: &Actor, findings: &mut Findings) {
+    let proxies = &actor.spec.state_proxy;
+    let places: Vec<Place> = (0..proxies.len())
+        .map(|index| Place::Spec(FieldPath::from([Segment::from("stateProxy"), index.into()])))
+        .collect();
+    for (proxy, place) in proxies.iter().zip(&places) {
+        if let Some(fault) = fault_of_state_proxy(proxy) {
+            let place = place.say(actor.call);
+            findings.fault(format!("state proxy given by {place}: {fault}"));
+        }
+    }
+    let names = proxies.iter().map(|proxy| proxy.name.as_str());
+    findings.repeated(actor.call, "state proxy", names.zip(&places));
+    let paths = proxies.iter().map(|proxy| proxy.mount.path.as_str());
+    findings.repeated(
+        actor.call,
+        "mount path of a state proxy",
+        paths.zip(&places),
+    );
+}
+
+/// The time that a pod has to end its work: what the user says, else what follows
+/// from the runtime timeout.
+fn set_grace_period(actor: &Actor, pod: &mut Map<String, Value>, findings: &mut Findings) {
+    let timeout = match runtime_timeout(actor.spec) {
+        Ok(timeout) => timeout,
+        Err(error) => return findings.fault(report(&error)),
+    };
+    let mut setting = GRACE_PERIOD;
+    let seconds = pod.entry(GRACE_PERIOD).or_insert_with(|| {
+        setting = "the platform's maxGracePeriodSeconds";
+        let max = actor.platform.max_grace_period_seconds();
+        json!(grace_period_seconds(timeout, max))
+    });
+    let too_short = |seconds: &u64| *seconds < seconds_up(timeout);
+    if let Some(seconds) = seconds.as_u64().filter(too_short) {
+        let timeout = format(timeout);
+        findings.note(
+            ConditionType::WorkloadReady,
+            format!(
+                "work longer than {seconds} s would be killed when its pod ends: {setting} is below the runtime timeout of {timeout}"
+            ),
+        );
+    }
+}
+
+fn take_map(
+    parent: &mut Map<String, Value>,
+    path: &FieldPath,
+    field: &'static str,
+    findings: &mut Findings,
+) -> Map<String, Value> {
+    match parent.remove(field) {
+        None => Map::new(),
+        Some(Value::Object(map)) => map,
+        Some(_) => {
+            let path = below(path, field);
+            findings.fault(format!("spec.{path}: expected a map"));
+            Map::new()
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What a Composition may tell this step.
+
+use function_kit::{CommonInput, QueueInput};
+use serde::Deserialize;
+
+/// Input of the step: `render-queue.fn.asya.sh/v1alpha1`, kind `Input`. None is
+/// needed after resolve-flavors.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Input {
+    /// The platform's settings, for this step alone.
+    #[serde(flatten)]
+    pub common: CommonInput,
+    /// The queue's name, in place of the platform's template.
+    #[serde(flatten)]
+    pub queue: QueueInput,
+}

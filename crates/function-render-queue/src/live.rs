@@ -1,0 +1,122 @@
+//! What a live queue keeps, and what it refuses.
+//!
+//! A queue that may hold messages is never recreated to change it: its transport,
+//! place and name are constant, and changed settings apply to new actors.
+
+use actor::queue::RESOURCE_NAME;
+use actor::spec::Spec;
+use actor::status::{ConditionType, Word};
+use actor::transport::{Config, QueueType, Transport};
+use function_kit::{Call, Fault, Identity, value};
+
+use crate::Wanted;
+
+/// Refuses a `spec.transport` that is not the live queue's.
+pub(crate) fn refuse_another_transport(call: &Call, spec: &Spec) -> Result<(), Fault> {
+    match (spec.transport.as_deref(), call.live_transport()) {
+        (Some(asked), Some(live)) if asked != live => Err(Fault::config(format!(
+            "spec.transport is {asked:?}, but the actor's queue is on {live:?} and a queue is never moved: set spec.transport to {live:?}, or drain the queue, delete the actor and create it again"
+        ))
+        .on(ConditionType::TransportReady, "ConfigError")),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses an entry of the platform that has become another queueing system.
+pub(crate) fn refuse_another_type(call: &Call, transport: &Transport) -> Result<(), Fault> {
+    let other = match transport.config {
+        Config::Sqs(_) => "rabbitmq",
+        Config::RabbitMq(_) => "sqs",
+    };
+    let is_live = |r#type| {
+        call.observed(RESOURCE_NAME)
+            .is_some_and(|queue| value::map(queue, &["spec", "forProvider", r#type]).is_some())
+    };
+    if !is_live(other) {
+        return Ok(());
+    }
+    let (name, r#type) = (&transport.name, transport.r#type());
+    Err(Fault::new(
+        Word::TransportError,
+        format!(
+            "transport {name:?} is of type {type:?} in the platform's settings, but the actor's queue is of type {other:?} and a queue is never moved: restore the entry and add the new one under another name"
+        ),
+    )
+    .on(ConditionType::TransportReady, "TransportError"))
+}
+
+/// What the live queue keeps though the settings say otherwise now, in one
+/// message. None where it differs in nothing, or there is no queue yet.
+pub(crate) fn kept(wanted: &Wanted<'_>) -> Result<Option<String>, Fault> {
+    let Wanted {
+        call,
+        identity,
+        platform,
+        transport,
+        ..
+    } = wanted;
+    if call.observed(RESOURCE_NAME).is_none() {
+        return Ok(None);
+    }
+    let configured = platform.transport(&transport.name)?;
+    let configured_name = call.configured_queue_name(identity, platform)?.name;
+    let mut here = vec![("name", wanted.name.clone())];
+    let mut there = vec![("name", configured_name)];
+    let is_explicit = value::text(call.xr(), &["spec", "transport"]).is_some();
+    if let (false, Ok(default)) = (is_explicit, platform.default_transport()) {
+        here.push(("transport", transport.name.clone()));
+        there.push(("transport", default.to_owned()));
+    }
+    here.extend(place(transport, identity));
+    there.extend(place(&configured, identity));
+
+    let shown = |text: &str| match text {
+        "" => "not set".to_owned(),
+        text => format!("{text:?}"),
+    };
+    let differences: Vec<String> = here
+        .iter()
+        .zip(&there)
+        .filter(|(live, setting)| live != setting)
+        .map(|((field, live), (_, setting))| {
+            format!("{field} {} (settings: {})", shown(live), shown(setting))
+        })
+        .collect();
+    Ok((!differences.is_empty()).then(|| {
+        format!(
+            "the live queue keeps {}: changed settings apply to new actors",
+            differences.join(", ")
+        )
+    }))
+}
+
+/// Where the queues of a transport are, by setting; what is not set is empty.
+fn place(transport: &Transport, identity: &Identity) -> Vec<(&'static str, String)> {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let mut place = match &transport.config {
+        Config::Sqs(sqs) => vec![
+            ("region", sqs.region.clone()),
+            ("accountId", text(&sqs.account_id)),
+            ("endpoint", text(&sqs.endpoint)),
+        ],
+        Config::RabbitMq(rabbitmq) => vec![
+            ("host", rabbitmq.host.clone()),
+            ("vhost", rabbitmq.vhost().to_owned()),
+            ("exchange", rabbitmq.exchange(&identity.namespace)),
+            (
+                "queueType",
+                match rabbitmq.queue_type {
+                    QueueType::Quorum => "quorum",
+                    QueueType::Classic => "classic",
+                }
+                .to_owned(),
+            ),
+        ],
+    };
+    let reference = &transport.provider_config_ref;
+    place.push((
+        "providerConfigRef",
+        format!("{}/{}", reference.kind, reference.name),
+    ));
+    place
+}

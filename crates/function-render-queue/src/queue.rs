@@ -1,0 +1,94 @@
+//! The `Queue` object.
+
+use actor::names::EXTERNAL_NAME;
+use actor::queue::{DeletionPolicy, ForProvider, KIND, QueueSpec};
+use actor::transport::{Config, TransportError};
+use actor::{PROVIDER_API_VERSION, labels};
+use function_kit::Fault;
+use serde_json::{Value, json};
+
+use crate::Wanted;
+
+/// All that a provider may do but `Delete`: the queue outlives its object.
+const WITHOUT_DELETE: [&str; 4] = ["Observe", "Create", "Update", "LateInitialize"];
+/// Most characters of a label's value.
+const LABEL_VALUE_MAX: usize = 63;
+
+/// The object. What its user should know of the queue's settings goes to `notes`.
+pub(crate) fn object(wanted: &Wanted<'_>, notes: &mut Vec<String>) -> Result<Value, Fault> {
+    let (identity, transport) = (wanted.identity, wanted.transport);
+    if !is_label_value(&transport.name) {
+        return Err(TransportError::Misconfigured {
+            name: transport.name.clone(),
+            fault: format!(
+                "its name goes into a label: use at most {LABEL_VALUE_MAX} letters, digits, '-', '_' and '.', starting and ending with a letter or digit"
+            ),
+        }
+        .into());
+    }
+    let options = &wanted.spec.queue;
+    let policy = options
+        .deletion_policy
+        .unwrap_or(wanted.platform.queue_deletion_policy);
+    let mut for_provider = ForProvider {
+        adopt: options.adopt.unwrap_or(false),
+        delete_only_if_empty: policy == DeletionPolicy::DeleteIfEmpty,
+        ..ForProvider::default()
+    };
+    match &transport.config {
+        Config::Sqs(sqs) => {
+            for_provider.sqs = Some(wanted.sqs(sqs, notes)?);
+        }
+        Config::RabbitMq(rabbitmq) => {
+            for_provider.rabbitmq = Some(wanted.rabbitmq(rabbitmq, notes)?);
+        }
+    }
+    let spec = QueueSpec {
+        for_provider,
+        management_policies: match policy {
+            DeletionPolicy::Orphan => WITHOUT_DELETE.map(str::to_owned).into(),
+            DeletionPolicy::Delete | DeletionPolicy::DeleteIfEmpty => vec!["*".to_owned()],
+        },
+        provider_config_ref: transport.provider_config_ref.clone(),
+    };
+    let mut metadata = identity.metadata(identity.actor.as_str(), "queue");
+    metadata["labels"][labels::TRANSPORT] = json!(transport.name);
+    metadata["annotations"] = json!({EXTERNAL_NAME: wanted.name});
+    Ok(json!({
+        "apiVersion": PROVIDER_API_VERSION,
+        "kind": KIND,
+        "metadata": metadata,
+        "spec": spec,
+    }))
+}
+
+/// Whether Kubernetes takes `text` as the value of a label.
+fn is_label_value(text: &str) -> bool {
+    let inside = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
+    let at_end = |c: char| c.is_ascii_alphanumeric();
+    text.len() <= LABEL_VALUE_MAX
+        && text.starts_with(at_end)
+        && text.ends_with(at_end)
+        && text.chars().all(inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn label_values_are_told_from_other_texts() {
+        let cases = [
+            ("sqs", true, "the usual form"),
+            ("Main_Broker.2", true, "everything that is allowed"),
+            ("my broker", false, "a space"),
+            ("-sqs", false, "starts with a dash"),
+            ("sqs.", false, "ends with a dot"),
+            ("", false, "empty"),
+            (&"a".repeat(64), false, "one character too many"),
+        ];
+        for (text, valid, reason) in cases {
+            assert_eq!(is_label_value(text), valid, "{text:?}: {reason}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The settings of a queue that may change: visibility, retention, dead letters.
+
+use actor::duration::seconds_up;
+use actor::queue::{DeadLetter, RESOURCE_NAME, RabbitMqQueue, SqsQueue};
+use actor::status::ConditionType;
+use actor::timeout::{VISIBILITY_MAX, consumer_timeout_milliseconds, visibility_timeout_seconds};
+use actor::transport::{QueueType, RabbitMq, Sqs, TransportError};
+use function_kit::{Fault, value};
+use merge::FieldPath;
+use pbjson_types::Struct;
+
+use crate::Wanted;
+
+/// Seconds that SQS keeps a message: 4 days, its own default.
+const RETENTION_SECONDS: u32 = 345_600;
+/// Longest wait of a receive, in seconds. Source: Amazon SQS, attribute
+/// `ReceiveMessageWaitTimeSeconds`.
+const WAIT_MAX_SECONDS: u32 = 20;
+/// Most receives before a message is dead-lettered. Source: Amazon SQS, attribute
+/// `RedrivePolicy`; a Queue allows no more on RabbitMQ either.
+const RECEIVE_COUNT_MAX: u32 = 1000;
+/// Digits of an AWS account.
+const ACCOUNT_DIGITS: usize = 12;
+
+impl Wanted<'_> {
+    /// The queue on SQS.
+    pub(crate) fn sqs(&self, sqs: &Sqs, notes: &mut Vec<String>) -> Result<SqsQueue, Fault> {
+        let live = self.call.observed(RESOURCE_NAME);
+        Ok(SqsQueue {
+            region: sqs.region.clone(),
+            account_id: self.account_id(sqs)?,
+            endpoint: sqs.endpoint.clone(),
+            visibility_timeout_seconds: self.visibility_timeout_seconds(sqs, notes)?,
+            message_retention_seconds: retention_seconds(live, notes),
+            receive_wait_time_seconds: self.at_most(
+                "waitTimeSeconds",
+                sqs.wait_time_seconds(),
+                WAIT_MAX_SECONDS,
+            )?,
+            dead_letter: self.dead_letter()?,
+        })
+    }
+
+    /// The queue on RabbitMQ.
+    pub(crate) fn rabbitmq(
+        &self,
+        rabbitmq: &RabbitMq,
+        notes: &mut Vec<String>,
+    ) -> Result<RabbitMqQueue, Fault> {
+        let mut dead_letter = self.dead_letter()?;
+        if dead_letter.enabled && rabbitmq.queue_type == QueueType::Classic {
+            dead_letter.enabled = false;
+            notes.push(
+                "messages are not dead-lettered: RabbitMQ's classic queues have no delivery limit, so disable deadLetter, or set queueType \"quorum\" for new actors".to_owned(),
+            );
+        }
+        let mut routing_keys = vec![self.identity.actor.to_string(), self.name.clone()];
+        routing_keys.dedup();
+        Ok(RabbitMqQueue {
+            host: rabbitmq.host.clone(),
+            vhost: rabbitmq.vhost().to_owned(),
+            exchange: rabbitmq.exchange(&self.identity.namespace),
+            routing_keys,
+            queue_type: rabbitmq.queue_type,
+            consumer_timeout_milliseconds: consumer_timeout_milliseconds(self.timeout),
+            dead_letter,
+        })
+    }
+
+    /// Seconds in which SQS hides a received message: the platform's, else derived.
+    fn visibility_timeout_seconds(&self, sqs: &Sqs, notes: &mut Vec<String>) -> Result<u32, Fault> {
+        const FIELD: &str = "visibilityTimeoutSeconds";
+        let max = u32::try_from(VISIBILITY_MAX).unwrap_or(u32::MAX);
+        let (seconds, origin, remedy) = match sqs.visibility_timeout_seconds {
+            Some(seconds) => (
+                self.at_most(FIELD, seconds, max)?,
+                format!("{FIELD} of transport {:?}", self.transport.name),
+                format!("raise it, or leave it out to have it derived (at most {max}s)"),
+            ),
+            None => (
+                visibility_timeout_seconds(self.timeout),
+                "the longest visibility timeout of SQS".to_owned(),
+                "lower the timeout".to_owned(),
+            ),
+        };
+        let timeout = seconds_up(self.timeout);
+        if u64::from(seconds) < timeout {
+            notes.push(format!(
+                "messages in work could be delivered twice: {origin} is {seconds}s, below the runtime timeout of {timeout}s; {remedy}"
+            ));
+        }
+        Ok(seconds)
+    }
+
+    fn dead_letter(&self) -> Result<DeadLetter, Fault> {
+        let of_actor = self.spec.queue.dead_letter;
+        let dead_letter = self.transport.dead_letter(of_actor);
+        let count = dead_letter.max_receive_count;
+        if (1..=RECEIVE_COUNT_MAX).contains(&count) {
+            return Ok(dead_letter);
+        }
+        let remedy = format!("set a number from 1 to {RECEIVE_COUNT_MAX}");
+        if of_actor.max_receive_count.is_none() {
+            let fault = format!("config.deadLetter.maxReceiveCount is {count}: {remedy}");
+            return Err(self.misconfigured(fault));
+        }
+        let field = ["queue", "deadLetter", "maxReceiveCount"];
+        let origin = self.call.origin(&FieldPath::from(field));
+        let field = field.join(".");
+        Err(Fault::config(format!(
+            "spec.{field} is {count} (set by {origin}): {remedy}"
+        ))
+        .on(ConditionType::TransportReady, "ConfigError"))
+    }
+
+    /// The AWS account, which would be refused in another form only when the object
+    /// is applied.
+    fn account_id(&self, sqs: &Sqs) -> Result<Option<String>, Fault> {
+        let is_account =
+            |id: &str| id.len() == ACCOUNT_DIGITS && id.bytes().all(|b| b.is_ascii_digit());
+        match &sqs.account_id {
+            Some(id) if !is_account(id) => Err(self.misconfigured(format!(
+                "config.accountId is {id:?}: set the {ACCOUNT_DIGITS} digits of an AWS account, in quotes"
+            ))),
+            id => Ok(id.clone()),
+        }
+    }
+
+    /// A setting of the platform that has an upper limit.
+    fn at_most(&self, field: &str, seconds: u32, max: u32) -> Result<u32, Fault> {
+        if seconds <= max {
+            return Ok(seconds);
+        }
+        Err(self.misconfigured(format!(
+            "config.{field} is {seconds}: set a number from 0 to {max}"
+        )))
+    }
+
+    fn misconfigured(&self, fault: String) -> Fault {
+        let name = self.transport.name.clone();
+        TransportError::Misconfigured { name, fault }.into()
+    }
+}
+
+/// Seconds that SQS keeps a message. Lowering it could lose messages, so a live
+/// queue's longer retention stays.
+fn retention_seconds(live: Option<&Struct>, notes: &mut Vec<String>) -> u32 {
+    const PATH: [&str; 4] = ["spec", "forProvider", "sqs", "messageRetentionSeconds"];
+    let of_live = live
+        .and_then(|live| value::integer(live, &PATH))
+        .and_then(|seconds| u32::try_from(seconds).ok())
+        .filter(|seconds| *seconds > RETENTION_SECONDS);
+    let Some(seconds) = of_live else {
+        return RETENTION_SECONDS;
+    };
+    notes.push(format!(
+        "the live queue keeps messages for {seconds}s, longer than the usual {RETENTION_SECONDS}s: this is not lowered, for messages could be lost"
+    ));
+    seconds
+}

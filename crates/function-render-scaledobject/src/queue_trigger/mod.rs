@@ -1,0 +1,57 @@
+//! How KEDA counts an actor's messages, and with whose credentials.
+
+mod rabbitmq;
+mod sqs;
+
+use std::collections::BTreeMap;
+
+use actor::transport::{Config, SecretKeyRef, Transport};
+
+/// Name of the queue's trigger, which formulas use.
+pub(crate) const NAME: &str = "queue";
+
+/// KEDA's trigger on the actor's queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct QueueTrigger {
+    /// KEDA's name of the scaler.
+    pub(crate) r#type: &'static str,
+    /// What the scaler is told; KEDA takes texts only.
+    pub(crate) metadata: BTreeMap<&'static str, String>,
+    /// Credentials, which never stand in the ScaledObject.
+    pub(crate) access: Access,
+    /// The container whose environment metadata refers to, if any does.
+    pub(crate) environment_of: Option<&'static str>,
+    /// Whether messages in work are known to be left out of the count.
+    pub(crate) leaves_out_work: bool,
+}
+
+/// With whose credentials KEDA counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Access {
+    /// The identity provider of KEDA's own pod, in place of Secrets.
+    pub(crate) pod_identity: Option<&'static str>,
+    /// Parameters that Secrets give, in the order in which they are written.
+    pub(crate) secrets: Vec<(&'static str, SecretKeyRef)>,
+    /// Parameters that are no secrets, but that KEDA takes from no metadata.
+    pub(crate) parameters: BTreeMap<&'static str, &'static str>,
+}
+
+/// A queue of an actor.
+pub(crate) struct Queue<'a> {
+    /// Its name at the broker.
+    pub(crate) name: &'a str,
+    /// Its URL, where the provider has told it.
+    pub(crate) url: Option<&'a str>,
+    /// Messages per replica.
+    pub(crate) length: u32,
+}
+
+impl QueueTrigger {
+    /// The trigger on `queue`.
+    pub(crate) fn of(transport: &Transport, queue: &Queue<'_>) -> Self {
+        match &transport.config {
+            Config::Sqs(sqs) => sqs::trigger(sqs, queue),
+            Config::RabbitMq(rabbitmq) => rabbitmq::trigger(rabbitmq, queue),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Names in a formula.
+//!
+//! KEDA compiles formulas with the expression language Expr. This looks only for the
+//! names of triggers, and not at all at formulas with names of their own.
+
+/// Words of the expression language that are no names.
+const WORDS: [&str; 13] = [
+    "and",
+    "or",
+    "not",
+    "in",
+    "if",
+    "else",
+    "true",
+    "false",
+    "nil",
+    "matches",
+    "contains",
+    "startsWith",
+    "endsWith",
+];
+/// What makes names of a formula's own: variables, closures, texts, pipes.
+const BEYOND: [&str; 8] = ["let ", "{", "#", "$", "|", "\"", "'", "`"];
+
+/// The names that `formula` uses, functions and fields apart. None are told of a
+/// formula that has names of its own.
+pub(super) fn names(formula: &str) -> Vec<&str> {
+    if BEYOND.iter().any(|beyond| formula.contains(beyond)) {
+        return Vec::new();
+    }
+    let mut names = Vec::new();
+    let mut rest = formula;
+    while let Some(start) = rest.find(is_word) {
+        let before = rest[..start].chars().next_back();
+        let word = &rest[start..];
+        let end = word.find(|c| !is_word(c)).unwrap_or(word.len());
+        let (word, after) = word.split_at(end);
+        rest = after;
+        let is_name = word.starts_with(|c: char| !c.is_ascii_digit());
+        let is_field = before == Some('.');
+        let is_function = after.trim_start().starts_with('(');
+        if is_name && !is_field && !is_function && !WORDS.contains(&word) {
+            names.push(word);
+        }
+    }
+    names
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_from_everything_else() {
+        let cases: [(&str, &[&str], &str); 8] = [
+            ("queue", &["queue"], "a name"),
+            (
+                "max(queue, lag_2) * 1.5e3",
+                &["queue", "lag_2"],
+                "functions and numbers are none",
+            ),
+            (
+                "queue > 5 and not true ? 1 : 0",
+                &["queue"],
+                "words of the language are none",
+            ),
+            ("my-cron", &["my", "cron"], "a dash subtracts"),
+            ("a.b", &["a"], "a field is none"),
+            (
+                "float (queue)",
+                &["queue"],
+                "a space before the parenthesis",
+            ),
+            ("let x = queue; x + 1", &[], "variables are beyond this"),
+            ("sum([1], {# * queue})", &[], "closures are beyond this"),
+        ];
+        for (formula, expected, reason) in cases {
+            assert_eq!(names(formula), expected, "{formula}: {reason}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What KEDA would refuse, checked here first.
+//!
+//! A refusal by KEDA's webhook or by the schema of its objects aborts Crossplane's
+//! whole pass, without a condition that would say why. Source of the rules: KEDA,
+//! `scaledobject_webhook.go` and the CRD of ScaledObject.
+
+mod advanced;
+mod counts;
+mod fallback;
+mod formula;
+mod triggers;
+
+use actor::spec::Scaling;
+use function_kit::{Call, Identity};
+use merge::{FieldPath, Segment};
+
+use crate::scaled_object::PAUSED_PREFIX;
+use crate::target::Target;
+
+/// The largest number in KEDA's objects, which have 32 bits with a sign.
+const NUMBER_MAX: u32 = i32::MAX as u32;
+
+/// Everything that KEDA would refuse, one line each.
+pub(crate) fn faults(
+    call: &Call,
+    identity: &Identity,
+    scaling: &Scaling,
+    target: &Target<'_>,
+) -> Vec<String> {
+    [
+        counts::faults(call, scaling),
+        fallback::faults(call, scaling),
+        advanced::faults(call, scaling),
+        triggers::faults(call, scaling, target),
+        Vec::from_iter(paused_replicas(identity)),
+    ]
+    .concat()
+}
+
+/// Who set a field of `spec.scaling`, for messages.
+fn set_by<S: Into<Segment>>(call: &Call, path: impl IntoIterator<Item = S>) -> String {
+    let path = path.into_iter().map(Into::into);
+    let path: FieldPath = std::iter::once(Segment::from("scaling"))
+        .chain(path)
+        .collect();
+    format!("set by {}", call.origin(&path))
+}
+
+/// The annotation that pauses KEDA at a number of replicas, if it holds none.
+fn paused_replicas(identity: &Identity) -> Option<String> {
+    let key = format!("{PAUSED_PREFIX}-replicas");
+    let text = identity.annotations.get(&key)?;
+    let is_count = text.parse::<u32>().is_ok_and(|count| count <= NUMBER_MAX);
+    (!is_count).then(|| format!("annotation {key} is {text:?}: set a number of replicas"))
+}

@@ -1,0 +1,239 @@
+//! Desired objects that are not there, or that the API server will not change.
+//!
+//! Crossplane records a reference to each object before it applies it, so an
+//! object that has a reference and is not observed was refused, was deleted, or
+//! belongs to somebody else. Which of them, the object itself tells where there is
+//! one: it is required by name. A refusal (an *Invalid* answer) shows in the XR's
+//! `Synced` as a list of names, without the API server's words.
+
+use function_kit::{Call, Identity, value};
+use pbjson_types::Struct;
+
+use super::unsynced::Unsynced;
+use crate::part::Part;
+
+/// Which desired objects are not as desired.
+#[derive(Debug, Default)]
+pub(crate) struct Absences {
+    /// Those for which there is a reason, sorted by composition-resource name.
+    pub(crate) lacks: Vec<Lack>,
+    /// Composition-resource names of those that this pass creates, sorted.
+    pub(crate) awaited: Vec<String>,
+}
+
+/// One object that is not as desired.
+#[derive(Debug)]
+pub(crate) struct Lack {
+    /// What it is to the actor.
+    pub(crate) part: Part,
+    /// Its kind and name.
+    object: String,
+    why: Why,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Why {
+    /// It is another actor's.
+    OtherActors { owner: String },
+    /// It is somebody else's.
+    OtherControllers { owner: String },
+    /// The API server refused it.
+    Refused { describe: String },
+    /// Applying it ended the pass before this one.
+    Failed { words: String },
+    /// It is gone, and this pass makes it again.
+    Gone,
+}
+
+impl Lack {
+    /// Whether it is another actor's.
+    pub(crate) fn is_other_actors(&self) -> bool {
+        matches!(self.why, Why::OtherActors { .. })
+    }
+
+    /// The reason, for a condition.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self.why {
+            Why::OtherActors { .. } => "NameTaken",
+            Why::OtherControllers { .. } => "OwnedByAnother",
+            Why::Refused { .. } => "Refused",
+            Why::Failed { .. } => "NotApplied",
+            Why::Gone => "Gone",
+        }
+    }
+
+    /// What is the matter with all of these, in one line; empty for none.
+    pub(crate) fn message(lacks: &[&Self]) -> String {
+        let alike = lacks.chunk_by(|one, next| one.why == next.why);
+        let messages: Vec<String> = alike
+            .filter_map(|lacks| {
+                let objects: Vec<&str> = lacks.iter().map(|lack| lack.object.as_str()).collect();
+                Some(lacks.first()?.why.message(&objects.join(", ")))
+            })
+            .collect();
+        messages.join("; ")
+    }
+}
+
+impl Why {
+    fn message(&self, objects: &str) -> String {
+        match self {
+            Self::OtherActors { owner } => format!(
+                "the name is taken: {owner} owns {objects}; create this actor under another name"
+            ),
+            Self::OtherControllers { owner } => format!(
+                "{owner} owns {objects}: remove it there, or create this actor under another name"
+            ),
+            Self::Refused { describe } => format!(
+                "the API server refused {objects}: its words are in the events of '{describe}'"
+            ),
+            Self::Failed { words } => words.clone(),
+            Self::Gone => format!("gone and being made again: {objects}"),
+        }
+    }
+}
+
+/// A desired object of ours that is not observed, or named in `Synced`.
+struct Suspect {
+    resource: String,
+    part: Part,
+    api_version: String,
+    kind: String,
+    name: String,
+    is_observed: bool,
+}
+
+/// Finds what is not as desired. States the requirements that tell why.
+pub(super) fn find(call: &mut Call, identity: &Identity) -> Absences {
+    let unsynced = Unsynced::read(call.xr());
+    let mut absences = Absences::default();
+    for suspect in suspects(call, &unsynced) {
+        let is_named = unsynced.names(&suspect.resource);
+        // Objects are applied in any order: where the last pass was cut short, a
+        // reference does not say that the object ever was.
+        let was_applied = is_named
+            || !unsynced.cut_the_pass_short()
+                && has_reference(call.xr(), identity.legacy, &suspect);
+        if suspect.is_observed || was_applied {
+            let why = why(call, identity, &unsynced, &suspect);
+            absences.lacks.push(Lack {
+                part: suspect.part,
+                object: format!("{} {:?}", suspect.kind, suspect.name),
+                why,
+            });
+        } else {
+            absences.awaited.push(suspect.resource);
+        }
+    }
+    absences
+}
+
+fn suspects(call: &Call, unsynced: &Unsynced) -> Vec<Suspect> {
+    call.desired_names()
+        .into_iter()
+        .filter_map(|resource| {
+            let part = Part::of(&resource)?;
+            let is_observed = call.observed(&resource).is_some();
+            if is_observed && !unsynced.names(&resource) {
+                return None;
+            }
+            let object = call.desired(&resource)?;
+            let text = |path: &[&str]| value::text(object, path).unwrap_or_default().to_owned();
+            Some(Suspect {
+                part,
+                api_version: text(&["apiVersion"]),
+                kind: text(&["kind"]),
+                name: text(&["metadata", "name"]),
+                is_observed,
+                resource,
+            })
+        })
+        .collect()
+}
+
+fn why(call: &mut Call, identity: &Identity, unsynced: &Unsynced, suspect: &Suspect) -> Why {
+    if let Unsynced::Failed { words, .. } = unsynced
+        && unsynced.names(&suspect.resource)
+    {
+        return Why::Failed {
+            words: words.clone(),
+        };
+    }
+    let describe = describe_command(call.xr());
+    if suspect.is_observed {
+        return Why::Refused { describe };
+    }
+    let uid = value::text(call.xr(), &["metadata", "uid"]).map(str::to_owned);
+    let found = call.require(
+        &format!("owner-{}", suspect.resource),
+        (&suspect.api_version, &suspect.kind),
+        &suspect.name,
+        Some(&identity.namespace),
+    );
+    let object = found.and_then(|found| found.first().copied());
+    let other = object
+        .and_then(controller)
+        .filter(|owner| value::text(owner, &["uid"]) != uid.as_deref());
+    match other {
+        Some(owner) => {
+            let text = |key| value::text(owner, &[key]).unwrap_or_default();
+            let name = format!("{} {:?}", text("kind"), text("name"));
+            if is_actor(text("apiVersion"), text("kind")) {
+                Why::OtherActors { owner: name }
+            } else {
+                Why::OtherControllers { owner: name }
+            }
+        }
+        None if object.is_some() || unsynced.may_name(&suspect.resource) => {
+            Why::Refused { describe }
+        }
+        None => Why::Gone,
+    }
+}
+
+/// Whether Crossplane has a reference to the object. In a legacy XR references lie
+/// in `spec` itself.
+fn has_reference(xr: &Struct, legacy: bool, suspect: &Suspect) -> bool {
+    let path: &[&str] = if legacy {
+        &["spec", "resourceRefs"]
+    } else {
+        &["spec", "crossplane", "resourceRefs"]
+    };
+    let wanted = [
+        ("apiVersion", &suspect.api_version),
+        ("kind", &suspect.kind),
+        ("name", &suspect.name),
+    ];
+    value::list(xr, path)
+        .iter()
+        .filter_map(value::as_struct)
+        .any(|reference| {
+            wanted
+                .iter()
+                .all(|(key, wanted)| value::text(reference, &[key]) == Some(wanted))
+        })
+}
+
+/// The controller among an object's owners.
+fn controller(object: &Struct) -> Option<&Struct> {
+    value::list(object, &["metadata", "ownerReferences"])
+        .iter()
+        .filter_map(value::as_struct)
+        .find(|owner| value::boolean(owner, &["controller"]) == Some(true))
+}
+
+/// Whether that kind is an actor: a namespaced XR, or the XR behind a claim.
+fn is_actor(api_version: &str, kind: &str) -> bool {
+    let group = api_version.split_once('/').map(|(group, _)| group);
+    group == Some(actor::GROUP) && kind.trim_start_matches('X') == actor::KIND
+}
+
+fn describe_command(xr: &Struct) -> String {
+    let kind = value::text(xr, &["kind"]).unwrap_or(actor::KIND);
+    let name = value::text(xr, &["metadata", "name"]).unwrap_or_default();
+    let command = format!("kubectl describe {} {name}", kind.to_lowercase());
+    match value::text(xr, &["metadata", "namespace"]) {
+        Some(namespace) => format!("{command} -n {namespace}"),
+        None => command,
+    }
+}

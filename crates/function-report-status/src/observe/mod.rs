@@ -1,0 +1,212 @@
+//! What a pass can know of an actor, read once from the request into types.
+
+use actor::health::{AtProvider, RESOURCE_NAME as HEALTH};
+use actor::names::EXTERNAL_NAME;
+use actor::queue::RESOURCE_NAME as QUEUE;
+use actor::spec::{Form, Spec};
+use actor::status::ConditionType;
+use function_kit::{Call, Identity, Note, value};
+use pbjson_types::Struct;
+
+use crate::part::WORKLOADS;
+
+mod absence;
+mod condition;
+mod queue;
+mod scaler;
+mod target;
+mod unsynced;
+mod workload;
+
+pub(crate) use absence::Lack;
+pub(crate) use queue::Queue;
+pub(crate) use scaler::{Scaler, State};
+pub(crate) use target::Target;
+pub(crate) use workload::Workload;
+
+/// What a pass can know of an actor.
+#[derive(Debug)]
+pub(crate) struct Observation {
+    /// Whether the actor is being deleted.
+    pub(crate) is_deleted: bool,
+    /// Whether KEDA is to scale it.
+    pub(crate) scales: bool,
+    /// Fewest and most replicas that there may be.
+    pub(crate) bounds: Option<(u32, u32)>,
+    /// Its queue's name at the broker.
+    pub(crate) queue_name: Option<String>,
+    /// Its queue.
+    pub(crate) queue: Seen<Queue>,
+    /// Its workload.
+    pub(crate) workload: Seen<Workload>,
+    /// Its `ScaledObject`.
+    pub(crate) scaler: Seen<Scaler>,
+    /// What the provider tells of its pods.
+    pub(crate) health: AtProvider,
+    /// In mode Binding, the workload it works on.
+    pub(crate) target: Option<Target>,
+    /// Desired objects that are not as desired, for a reason.
+    pub(crate) lacks: Vec<Lack>,
+    /// Composition-resource names of the objects that this pass creates.
+    pub(crate) awaited: Vec<String>,
+    /// What earlier steps have noticed.
+    pub(crate) notes: Vec<Note>,
+    /// Conditions that the actor has already.
+    pub(crate) shown: Vec<ConditionType>,
+}
+
+/// An object, as far as it has come.
+#[derive(Debug)]
+pub(crate) enum Seen<T> {
+    /// No step of this pipeline desires it.
+    NotDesired,
+    /// It is desired and not there.
+    NotThere,
+    /// It is there.
+    There(T),
+}
+
+/// Something that keeps a part from doing its work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    /// Reason, for a condition.
+    pub(crate) reason: String,
+    /// What is the matter, in one line.
+    pub(crate) message: String,
+}
+
+impl<T> Seen<T> {
+    fn read(call: &Call, name: &str, read: impl FnOnce(&Struct) -> T) -> Self {
+        match (call.desired(name), call.observed(name)) {
+            (None, _) => Self::NotDesired,
+            (Some(_), None) => Self::NotThere,
+            (Some(_), Some(object)) => Self::There(read(object)),
+        }
+    }
+
+    /// The object, if it is there.
+    pub(crate) fn there(&self) -> Option<&T> {
+        match self {
+            Self::There(object) => Some(object),
+            Self::NotDesired | Self::NotThere => None,
+        }
+    }
+}
+
+impl Observation {
+    /// Reads what can be known, and requires what tells more on the next call.
+    pub(crate) fn of(call: &mut Call, identity: &Identity, spec: &Spec) -> Self {
+        let absences = absence::find(call, identity);
+        let notes = call.facts().notes.clone();
+        let workload_name = WORKLOADS
+            .into_iter()
+            .find(|name| call.desired(name).is_some())
+            .unwrap_or_default();
+        let queue_name = queue_name(call);
+        let binds = Form::of(spec) == Ok(Form::WorkloadRef);
+        Self {
+            is_deleted: value::at(call.xr(), &["metadata", "deletionTimestamp"]).is_some(),
+            scales: spec.scaling.enabled(),
+            bounds: bounds(spec, call.desired(workload_name)),
+            queue: Seen::read(call, QUEUE, |object| {
+                Queue::read(object, queue_name.as_deref().unwrap_or_default())
+            }),
+            workload: Seen::read(call, workload_name, Workload::read),
+            scaler: Seen::read(call, "scaled-object", Scaler::read),
+            health: at_provider(call).unwrap_or_default(),
+            target: binds.then(|| {
+                call.observed("binding")
+                    .map(Target::read)
+                    .unwrap_or_default()
+            }),
+            lacks: absences.lacks,
+            awaited: absences.awaited,
+            shown: ConditionType::ALL
+                .into_iter()
+                .filter(|shown| value::condition(call.xr(), shown.as_str()).is_some())
+                .collect(),
+            queue_name,
+            notes,
+        }
+    }
+
+    /// Pods of any revision that are ready.
+    pub(crate) fn ready(&self) -> Option<u32> {
+        let reported = self.workload.there().and_then(|workload| workload.reported);
+        reported
+            .map(|reported| reported.ready)
+            .or(self.health.ready)
+    }
+
+    /// Replicas that are asked for.
+    pub(crate) fn desired(&self) -> Option<u32> {
+        let asked = self.workload.there().and_then(|workload| workload.asked);
+        self.health.desired.or(asked)
+    }
+
+    /// Pods that have not ended.
+    pub(crate) fn live(&self) -> Option<u32> {
+        let reported = self.workload.there().and_then(|workload| workload.reported);
+        self.health
+            .total
+            .or_else(|| reported.map(|reported| reported.replicas))
+    }
+
+    /// Whether a pod of the present revision is certainly ready: more are ready
+    /// than there are of former revisions.
+    pub(crate) fn current_pod_is_ready(&self) -> bool {
+        let reported = self.workload.there().and_then(|workload| workload.reported);
+        let outdated = reported.map_or(0, workload::Reported::outdated);
+        self.ready().is_some_and(|ready| ready > outdated)
+    }
+
+    /// Whether a pod has ever been ready.
+    pub(crate) fn was_ever_ready(&self) -> bool {
+        self.health.ever_ready || self.ready().is_some_and(|ready| ready > 0)
+    }
+
+    /// Whether the queue can take messages.
+    pub(crate) fn queue_is_ready(&self) -> bool {
+        match &self.queue {
+            Seen::There(queue) => queue.ready,
+            Seen::NotThere => false,
+            Seen::NotDesired => true, // it is somebody else's care
+        }
+    }
+}
+
+/// Fewest and most replicas: the spec's under KEDA, else what the workload is
+/// rendered with.
+fn bounds(spec: &Spec, workload: Option<&Struct>) -> Option<(u32, u32)> {
+    if spec.scaling.enabled() {
+        return Some((spec.scaling.min(), spec.scaling.max()));
+    }
+    let replicas = workload::count(workload?, &["spec", "replicas"])?;
+    Some((replicas, replicas))
+}
+
+/// The queue's name: what its provider reports, else what it is told.
+fn queue_name(call: &Call) -> Option<String> {
+    let told = ["metadata", "annotations", EXTERNAL_NAME];
+    let observed = call.observed(QUEUE);
+    observed
+        .and_then(|queue| value::text(queue, &["status", "atProvider", "name"]))
+        .or_else(|| value::text(observed?, &told))
+        .or_else(|| value::text(call.desired(QUEUE)?, &told))
+        .map(str::to_owned)
+}
+
+/// What the provider reports of the pods; none where it is not of our form, for a
+/// status is better incomplete than missing.
+fn at_provider(call: &Call) -> Option<AtProvider> {
+    let health = call.observed(HEALTH)?;
+    let reported = value::map(health, &["status", "atProvider"])?;
+    serde_json::from_value(value::struct_to_json(reported)).ok()
+}
+
+/// Kind and name of an object, as messages write them.
+fn name_of(object: &Struct) -> String {
+    let kind = value::text(object, &["kind"]).unwrap_or_default();
+    let name = value::text(object, &["metadata", "name"]).unwrap_or_default();
+    format!("{kind} {name:?}")
+}

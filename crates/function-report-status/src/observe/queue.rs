@@ -1,0 +1,55 @@
+//! The observed Queue.
+
+use function_kit::value;
+use pbjson_types::Struct;
+
+use super::Trouble;
+use super::condition::Condition;
+
+/// The observed Queue.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    /// Whether it can take messages.
+    pub(crate) ready: bool,
+    /// What is wrong with it. A queue that is being made is progress, no trouble.
+    pub(crate) trouble: Option<Trouble>,
+    /// What else its provider says.
+    pub(crate) remark: Option<String>,
+    /// Where it is, on SQS.
+    pub(crate) url: Option<String>,
+    /// Messages that wait.
+    pub(crate) queued: Option<u64>,
+    /// Messages that are being worked on.
+    pub(crate) processing: Option<u64>,
+}
+
+impl Queue {
+    /// Reads the object of the queue called `name` at the broker.
+    pub(super) fn read(object: &Struct, name: &str) -> Self {
+        let at_provider = |key| ["status", "atProvider", key];
+        let messages = |key| u64::try_from(value::integer(object, &at_provider(key))?).ok();
+        let synced = Condition::of(object, "Synced").filter(|synced| synced.status == Some(false));
+        let paused = synced.is_some_and(|synced| synced.reason == "ReconcilePaused");
+        let unready = Condition::of(object, "Ready").filter(|ready| ready.status == Some(false));
+        let trouble = synced
+            .filter(|_| !paused)
+            .or_else(|| unready.filter(|unready| unready.reason != "Creating"))
+            .map(|condition| Trouble {
+                reason: condition.reason.to_owned(),
+                message: format!(
+                    "queue {name:?}: {}",
+                    condition.words(&["ReconcileError", "Unavailable"])
+                ),
+            });
+        Self {
+            ready: Condition::holds(object, "Ready"),
+            trouble,
+            remark: paused.then(|| {
+                format!("queue {name:?} is left alone: annotation crossplane.io/paused is set on its Queue")
+            }),
+            url: value::text(object, &at_provider("url")).map(str::to_owned),
+            queued: messages("queued"),
+            processing: messages("processing"),
+        }
+    }
+}

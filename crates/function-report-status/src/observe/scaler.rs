@@ -1,0 +1,67 @@
+//! The observed `ScaledObject`.
+
+use pbjson_types::Struct;
+
+use super::Trouble;
+use super::condition::Condition;
+
+/// The observed `ScaledObject`. Reasons: KEDA, `controllers/keda` and
+/// `pkg/scaling/executor`.
+#[derive(Debug)]
+pub(crate) struct Scaler {
+    /// What KEDA says of it.
+    pub(crate) state: State,
+    /// Whether there is work; none where KEDA does not know.
+    pub(crate) active: Option<bool>,
+    /// Whether a user has told KEDA to leave the replicas alone.
+    pub(crate) paused: bool,
+    /// What else KEDA says.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// What KEDA says of a `ScaledObject`.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// Nothing yet.
+    Unchecked,
+    /// It scales.
+    Ready,
+    /// Some of its triggers do not work.
+    Partial(Trouble),
+    /// It does not scale.
+    Failed(Trouble),
+}
+
+impl Scaler {
+    pub(super) fn read(object: &Struct) -> Self {
+        let fallback = Condition::holds(object, "Fallback")
+            .then(|| "KEDA cannot read a trigger and uses the fallback".to_owned());
+        let no_metrics = Condition::of(object, "HPAActive")
+            .filter(|hpa| hpa.status == Some(false))
+            .map(|hpa| format!("its HPA does not scale: {}", hpa.reason));
+        Self {
+            state: State::read(object),
+            active: Condition::of(object, "Active").and_then(|active| active.status),
+            paused: Condition::holds(object, "Paused"),
+            remarks: fallback.into_iter().chain(no_metrics).collect(),
+        }
+    }
+}
+
+impl State {
+    fn read(object: &Struct) -> Self {
+        let Some(ready) = Condition::of(object, "Ready") else {
+            return Self::Unchecked;
+        };
+        let trouble = || Trouble {
+            reason: ready.reason.to_owned(),
+            message: format!("KEDA: {}", ready.words(&["ScaledObjectCheckFailed"])),
+        };
+        match ready.status {
+            Some(true) => Self::Ready,
+            Some(false) => Self::Failed(trouble()),
+            None if ready.reason == "PartialTriggerError" => Self::Partial(trouble()),
+            None => Self::Unchecked,
+        }
+    }
+}

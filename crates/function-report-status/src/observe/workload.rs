@@ -1,0 +1,83 @@
+//! The observed workload.
+
+use function_kit::value;
+use pbjson_types::Struct;
+
+use super::condition::Condition;
+use super::{Trouble, name_of};
+
+/// The observed Deployment or StatefulSet.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    /// Replicas that its spec asks for.
+    pub(crate) asked: Option<u32>,
+    /// What its controller has reported; none before it has.
+    pub(crate) reported: Option<Reported>,
+    /// What is wrong with the workload itself, not with its pods.
+    pub(crate) trouble: Option<Trouble>,
+}
+
+/// What a workload's controller has reported.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reported {
+    /// Whether it is about the present spec.
+    pub(crate) is_current: bool,
+    /// Pods of any revision.
+    pub(crate) replicas: u32,
+    /// Pods of the present revision.
+    pub(crate) updated: u32,
+    /// Pods of any revision that are ready.
+    pub(crate) ready: u32,
+}
+
+impl Reported {
+    /// Pods of former revisions.
+    pub(crate) fn outdated(self) -> u32 {
+        self.replicas.saturating_sub(self.updated)
+    }
+}
+
+impl Workload {
+    pub(super) fn read(object: &Struct) -> Self {
+        Self {
+            asked: count(object, &["spec", "replicas"]),
+            reported: reported(object),
+            trouble: trouble(object),
+        }
+    }
+}
+
+fn reported(object: &Struct) -> Option<Reported> {
+    let seen = value::integer(object, &["status", "observedGeneration"])?;
+    // Kubernetes leaves out counts of 0.
+    let counted = |key| count(object, &["status", key]).unwrap_or(0);
+    Some(Reported {
+        is_current: value::integer(object, &["metadata", "generation"])
+            .is_none_or(|generation| generation <= seen),
+        replicas: counted("replicas"),
+        updated: counted("updatedReplicas"),
+        ready: counted("readyReplicas"),
+    })
+}
+
+/// Faults that a Deployment's controller tells; a StatefulSet's tells none.
+fn trouble(object: &Struct) -> Option<Trouble> {
+    let refused = Condition::of(object, "ReplicaFailure")
+        .filter(|failure| failure.status == Some(true))
+        .map(|failure| ("ReplicaFailure", failure));
+    let stuck = Condition::of(object, "Progressing")
+        .filter(|progress| progress.reason == "ProgressDeadlineExceeded")
+        .map(|progress| ("ProgressDeadlineExceeded", progress));
+    refused.or(stuck).map(|(reason, condition)| Trouble {
+        reason: reason.to_owned(),
+        message: format!(
+            "{}: {}",
+            name_of(object),
+            condition.words(&["FailedCreate", "FailedDelete", "ProgressDeadlineExceeded"])
+        ),
+    })
+}
+
+pub(super) fn count(object: &Struct, path: &[&str]) -> Option<u32> {
+    u32::try_from(value::integer(object, path)?).ok()
+}

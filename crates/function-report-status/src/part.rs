@@ -1,0 +1,63 @@
+//! What each composed object is to its actor.
+
+use actor::status::ConditionType;
+use actor::{health, queue};
+
+/// What a composed object is to its actor. Objects of other functions in the
+/// same pipeline are no part: nothing is said of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The queue.
+    Queue,
+    /// The workload whose pods do the work.
+    Workload,
+    /// KEDA's `ScaledObject`.
+    Scaler,
+    /// How KEDA reads the queue.
+    ScalerAccess,
+    /// The binding to somebody else's workload.
+    Binding,
+    /// What the workload needs beside it: script, `ServiceAccount`, `ActorHealth`.
+    Support,
+}
+
+impl Part {
+    /// The part that the composition-resource name stands for.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            queue::RESOURCE_NAME => Self::Queue,
+            "scaled-object" => Self::Scaler,
+            "trigger-authentication" | "trigger-parameters" => Self::ScalerAccess,
+            "binding" => Self::Binding,
+            health::RESOURCE_NAME | "service-account" => Self::Support,
+            _ if WORKLOADS.contains(&name) => Self::Workload,
+            _ if name.starts_with("runtime-script-") => Self::Support,
+            _ => return None,
+        })
+    }
+
+    /// The condition that is False where the part is missing.
+    pub(crate) fn condition(self) -> ConditionType {
+        match self {
+            Self::Queue => ConditionType::TransportReady,
+            Self::Scaler | Self::ScalerAccess => ConditionType::ScalingReady,
+            Self::Workload | Self::Binding | Self::Support => ConditionType::WorkloadReady,
+        }
+    }
+}
+
+/// Composition-resource names of workloads; an actor has one of them.
+pub(crate) const WORKLOADS: [&str; 3] = ["deployment", "statefulset", "adapter"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actor::spec::WorkloadKind;
+
+    #[test]
+    fn every_kind_of_workload_is_one() {
+        for kind in [WorkloadKind::Deployment, WorkloadKind::StatefulSet] {
+            assert_eq!(Part::of(kind.resource_name()), Some(Part::Workload));
+        }
+    }
+}

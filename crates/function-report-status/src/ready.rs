@@ -1,0 +1,37 @@
+//! Which composed objects are ready, for Crossplane's own `Ready`.
+
+use function_kit::{Call, value};
+
+use crate::conditions::workload;
+use crate::observe::{Observation, Seen, State};
+use crate::part::Part;
+
+/// Says of every object of ours whether it is ready. One whose readiness is not
+/// said counts as unready, so no other function needs to look at them; objects of
+/// other functions are left to those.
+pub(crate) fn tell(call: &mut Call, seen: &Observation) {
+    for name in call.desired_names() {
+        if let Some(part) = Part::of(&name) {
+            let ready = is_ready(part, &name, call, seen);
+            call.set_ready(&name, ready);
+        }
+    }
+}
+
+fn is_ready(part: Part, name: &str, call: &Call, seen: &Observation) -> bool {
+    let Some(object) = call.observed(name) else {
+        return false;
+    };
+    match part {
+        Part::Queue => matches!(&seen.queue, Seen::There(queue) if queue.ready),
+        // An actor that naps is ready.
+        Part::Workload => workload(seen).is_true(),
+        Part::Scaler => seen
+            .scaler
+            .there()
+            .is_some_and(|scaler| scaler.paused || matches!(scaler.state, State::Ready)),
+        Part::Binding => value::condition(object, "Ready")
+            .is_some_and(|ready| value::text(ready, &["status"]) == Some("True")),
+        Part::ScalerAccess | Part::Support => true,
+    }
+}

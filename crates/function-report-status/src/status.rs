@@ -1,0 +1,80 @@
+//! `status` of an actor.
+//!
+//! What is not known is absent, never 0. What is known to be nothing is written
+//! nevertheless (an empty message, an empty list), for Crossplane may keep the old
+//! value of a field that is left out.
+
+use actor::spec::{Form, Spec, WorkloadKind};
+use actor::status::{QueueStatus, Replicas, StatusDocument, Word};
+
+use crate::observe::Observation;
+
+/// The status of an actor of that word.
+pub(crate) fn document(
+    seen: &Observation,
+    spec: Spec,
+    (word, message): (Word, String),
+    transport_is_ready: bool,
+    observed_generation: Option<i64>,
+) -> StatusDocument {
+    let last_scale = seen.health.last_scale.as_ref();
+    let target = seen.target.as_ref();
+    let transport = if transport_is_ready {
+        "Ready"
+    } else {
+        "NotReady"
+    };
+    let scaling = if seen.scales { "KEDA" } else { "Manual" };
+    StatusDocument {
+        mode: Some(Form::of(&spec).unwrap_or(Form::Inline).mode().to_owned()),
+        status: Some(word.to_string()),
+        message: Some(message),
+        replicas: known(replicas(seen)),
+        workload: Some(workload_kind(&spec).to_owned()),
+        transport: Some(transport.to_owned()),
+        scaling: Some(scaling.to_owned()),
+        last_scale_time: last_scale.map(|scale| scale.time.clone()),
+        last_scale_direction: last_scale.map(|scale| scale.direction.clone()),
+        queue: known(queue(seen)),
+        resolved_target: target.and_then(|target| target.resolved.clone()),
+        conflict_count: target.and_then(|target| target.conflict_count),
+        last_conflict_time: target.and_then(|target| target.last_conflict_time.clone()),
+        flavors: Some(spec.flavors),
+        observed_generation,
+    }
+}
+
+/// None where nothing is known.
+fn known<T: Default + PartialEq>(facts: T) -> Option<T> {
+    (facts != T::default()).then_some(facts)
+}
+
+fn replicas(seen: &Observation) -> Replicas {
+    Replicas {
+        ready: seen.ready(),
+        failing: seen.health.failing,
+        total: seen.health.total,
+        desired: seen.desired(),
+        min: seen.bounds.map(|(min, _)| min),
+        max: seen.bounds.map(|(_, max)| max),
+    }
+}
+
+fn queue(seen: &Observation) -> QueueStatus {
+    let queue = seen.queue.there();
+    QueueStatus {
+        name: seen.queue_name.clone(),
+        url: queue.and_then(|queue| queue.url.clone()),
+        queued: queue.and_then(|queue| queue.queued),
+        processing: queue.and_then(|queue| queue.processing),
+    }
+}
+
+/// Kind of the workload: the one rendered, or in mode Binding the one named.
+fn workload_kind(spec: &Spec) -> &str {
+    match (&spec.workload_ref, &spec.workload) {
+        (Some(target), _) => &target.kind,
+        (None, Some(workload)) => workload.kind.as_str(),
+        (None, None) => WorkloadKind::default().as_str(),
+    }
+}

@@ -1,0 +1,152 @@
+//! What keeps the parts of an actor from doing their work.
+//!
+//! The word and the conditions are two views of these findings, so that they
+//! cannot contradict each other.
+
+use actor::health::Signal;
+use actor::status::{ConditionType, Word};
+
+use crate::observe::{Lack, Observation, Seen, State, Trouble};
+use crate::text::quote;
+
+/// The words that the provider gives to faults of pods.
+const POD_WORDS: [Word; 6] = [
+    Word::ConfigError,
+    Word::VolumeError,
+    Word::ImagePullError,
+    Word::SidecarError,
+    Word::RuntimeError,
+    Word::PendingResources,
+];
+
+impl Observation {
+    /// Why messages cannot come in.
+    pub(crate) fn transport_trouble(&self) -> Option<Trouble> {
+        self.lack_of(ConditionType::TransportReady)
+            .or_else(|| self.queue.there()?.trouble.clone())
+            .or_else(|| self.noted_trouble(ConditionType::TransportReady))
+    }
+
+    /// Why KEDA cannot scale.
+    pub(crate) fn scaling_trouble(&self) -> Option<Trouble> {
+        let failed = || match &self.scaler.there()?.state {
+            State::Failed(trouble) if !self.scaler_waits() => Some(trouble.clone()),
+            _ => None,
+        };
+        self.lack_of(ConditionType::ScalingReady)
+            .or_else(failed)
+            .or_else(|| self.noted_trouble(ConditionType::ScalingReady))
+    }
+
+    /// Why the workload makes no pods that work, as far as it is not one of the
+    /// six words for pods.
+    pub(crate) fn workload_trouble(&self) -> Option<Trouble> {
+        self.lack_of(ConditionType::WorkloadReady)
+            .or_else(|| self.workload.there()?.trouble.clone())
+            .or_else(|| self.pod_trouble(Word::WorkloadError))
+            .or_else(|| self.noted_trouble(ConditionType::WorkloadReady))
+    }
+
+    /// What keeps every pod of the present revision from working, where `word` is
+    /// the word for it.
+    pub(crate) fn pod_trouble(&self, word: Word) -> Option<Trouble> {
+        let signal = self.health.signal.as_ref()?;
+        (word_of(signal) == word && !self.current_pod_is_ready()).then(|| Trouble {
+            reason: word.to_string(),
+            message: self.pods_without(signal),
+        })
+    }
+
+    /// The first of the six words for pods that applies.
+    pub(crate) fn any_pod_trouble(&self) -> Option<Trouble> {
+        POD_WORDS
+            .into_iter()
+            .find_map(|word| self.pod_trouble(word))
+    }
+
+    /// What keeps some pods from working while others do.
+    pub(crate) fn degradation(&self) -> Option<String> {
+        let signal = self.health.signal.as_ref()?;
+        if !self.current_pod_is_ready() {
+            return None;
+        }
+        let word = word_of(signal);
+        let extent = match (self.failing_of_total(), self.ready_of_desired()) {
+            (Some((failing, total)), _) => format!(" in {failing} of {total}"),
+            (None, Some((ready, desired))) => format!(" with {ready} of {desired} pods ready"),
+            (None, None) => String::new(),
+        };
+        let container = signal.container.iter().map(|name| format!("{name}: "));
+        let container: String = container.collect();
+        Some(format!(
+            "{word}{extent}: {container}{}",
+            quote(&signal.message)
+        ))
+    }
+
+    /// Whether KEDA cannot be expected to scale yet: it needs the queue and the
+    /// workload, and objects are created in any order.
+    pub(crate) fn scaler_waits(&self) -> bool {
+        !self.queue_is_ready() || matches!(self.workload, Seen::NotThere)
+    }
+
+    /// `2 of 5 pods ready`.
+    pub(crate) fn progress(&self) -> String {
+        match self.ready_of_desired() {
+            Some((ready, desired)) => format!("{ready} of {desired} pods ready"),
+            None => "no pod is known to be ready".to_owned(),
+        }
+    }
+
+    fn ready_of_desired(&self) -> Option<(u32, u32)> {
+        Some((self.ready()?, self.desired()?))
+    }
+
+    fn failing_of_total(&self) -> Option<(u32, u32)> {
+        let failing = self.health.failing.filter(|failing| *failing > 0)?;
+        Some((failing, self.health.total?))
+    }
+
+    fn pods_without(&self, signal: &Signal) -> String {
+        let who = match (&signal.container, self.failing_of_total()) {
+            (Some(container), Some((failing, total))) => {
+                format!("{container} in {failing} of {total}: ")
+            }
+            (Some(container), None) => format!("{container}: "),
+            (None, Some((failing, total))) => format!("{failing} of {total} pods: "),
+            (None, None) => String::new(),
+        };
+        format!("{who}{}", quote(&signal.message))
+    }
+
+    /// The objects that are missing for that condition.
+    fn lack_of(&self, condition: ConditionType) -> Option<Trouble> {
+        let lacks = self.lacks.iter();
+        let lacks: Vec<&Lack> = lacks
+            .filter(|lack| lack.part.condition() == condition)
+            .collect();
+        Some(Trouble {
+            reason: lacks.first()?.reason().to_owned(),
+            message: Lack::message(&lacks),
+        })
+    }
+
+    /// What an earlier step has found wrong.
+    fn noted_trouble(&self, condition: ConditionType) -> Option<Trouble> {
+        let mut notes = self.notes.iter();
+        let note =
+            notes.find(|note| note.condition == condition.as_str() && note.reason.is_some())?;
+        Some(Trouble {
+            reason: note.reason.clone()?,
+            message: note.message.clone(),
+        })
+    }
+}
+
+/// The word of a signal. One that is not known here comes from a newer provider.
+fn word_of(signal: &Signal) -> Word {
+    POD_WORDS
+        .into_iter()
+        .find(|word| word.as_str() == signal.word)
+        .unwrap_or(Word::WorkloadError)
+}

@@ -1,0 +1,65 @@
+//! Every row of `tests/words.yaml`: a change to an actor at work, and the word and
+//! message that follow from it.
+
+use function_kit::cases::form;
+use serde_json::{Value, json};
+
+#[test]
+fn every_change_gives_the_word_that_its_row_says() {
+    let table = actor::yaml::document(include_str!("words.yaml")).unwrap();
+    let rows = table["rows"].as_array().unwrap();
+    let wrong: Vec<String> = rows
+        .iter()
+        .filter_map(|row| check(&table["at work"], row).err())
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn check(at_work: &Value, row: &Value) -> Result<(), String> {
+    let mut request = at_work.clone();
+    patch(&mut request, &row["change"]);
+    let response = function_report_status::run(form::request(&request)?);
+    let response = form::response(&response);
+    let conditions = response["conditions"].as_array();
+    let actor_ready = conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == "ActorReady")
+        .ok_or_else(|| format!("{}: no ActorReady in {response}", row["reason"]))?;
+    let status = &response["desired"]["composite"]["status"];
+    let message = row.get("message").cloned().unwrap_or_else(|| json!(""));
+    let expected =
+        json!({"word": row["word"], "message": message, "actorReady": row["actorReady"]});
+    let actual = json!({
+        "word": status["status"], "message": status["message"], "actorReady": actor_ready["status"],
+    });
+    if actor_ready["reason"] != status["status"] {
+        return Err(format!("{}: reason and status differ", row["reason"]));
+    }
+    if actual == expected {
+        Ok(())
+    } else {
+        Err(format!(
+            "{}: expected {expected}, got {actual}",
+            row["reason"]
+        ))
+    }
+}
+
+/// Lays `change` over `document`, null removing what is there (RFC 7396).
+fn patch(document: &mut Value, change: &Value) {
+    let Value::Object(change) = change else {
+        document.clone_from(change);
+        return;
+    };
+    if !document.is_object() {
+        *document = json!({});
+    }
+    for (key, value) in change {
+        if value.is_null() {
+            document.as_object_mut().map(|map| map.remove(key));
+        } else {
+            patch(&mut document[key], value);
+        }
+    }
+}

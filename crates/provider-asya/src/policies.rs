@@ -1,0 +1,130 @@
+//! What `spec.managementPolicies` lets the provider do.
+
+use std::collections::BTreeSet;
+
+/// The policies of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policies(BTreeSet<String>);
+
+/// A set of policies that no managed resource may have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`spec.managementPolicies` is set to {0}, which is not supported: use [\"*\"], or a set with \"Observe\" \
+     such as [\"Observe\",\"Create\",\"Update\",\"LateInitialize\"] to keep the queue on deletion"
+)]
+pub struct Unsupported(String);
+
+const ALL: &str = "*";
+const EACH: [&str; 5] = ["Observe", "Create", "Update", "Delete", "LateInitialize"];
+
+/// The sets that are accepted beside `*`, in the letters of [`EACH`].
+const ACCEPTED: [&str; 14] = [
+    "", "O", "OCUDL", "OCUD", "OCUL", "OCU", "OCDL", "OCL", "OCD", "OC", "OD", "OU", "OL", "OUL",
+];
+
+impl Policies {
+    /// Reads the list; order and repetition do not matter.
+    pub fn read(list: &[String]) -> Result<Self, Unsupported> {
+        let set: BTreeSet<String> = list.iter().cloned().collect();
+        let letters: String = EACH
+            .iter()
+            .filter(|policy| set.contains(**policy))
+            .map(|policy| &policy[..1])
+            .collect();
+        let is_known = set.len() == letters.len();
+        let is_all = set.len() == 1 && set.contains(ALL);
+        if is_all || (is_known && ACCEPTED.contains(&letters.as_str())) {
+            return Ok(Self(set));
+        }
+        let names: Vec<String> = set.iter().map(|policy| format!("{policy:?}")).collect();
+        Err(Unsupported(format!("[{}]", names.join(","))))
+    }
+
+    /// Whether nothing at all may be done.
+    pub fn is_paused(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the queue may only be looked at.
+    pub fn only_observe(&self) -> bool {
+        self.0.len() == 1 && self.0.contains("Observe")
+    }
+
+    /// Whether an absent queue is made.
+    pub fn may_create(&self) -> bool {
+        self.allows("Create")
+    }
+
+    /// Whether settings are written.
+    pub fn may_update(&self) -> bool {
+        self.allows("Update")
+    }
+
+    /// Whether the queue goes with the object.
+    pub fn may_delete(&self) -> bool {
+        self.allows("Delete")
+    }
+
+    fn allows(&self, policy: &str) -> bool {
+        self.0.contains(ALL) || self.0.contains(policy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(list: &[&str]) -> Result<Policies, Unsupported> {
+        Policies::read(&list.iter().map(|policy| (*policy).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_fifteen_sets_are_accepted_with_their_rights() {
+        // The set, and the letters of the rights: Create, Update, Delete.
+        let cases: [(&[&str], &str); 15] = [
+            (&["*"], "CUD"),
+            (&["LateInitialize", "Delete", "Update", "Create", "Observe"], "CUD"),
+            (&["Observe"], ""),
+            (&[], ""),
+            (&["Observe", "Create", "Update", "Delete"], "CUD"),
+            (&["Observe", "Create", "Update", "LateInitialize"], "CU"),
+            (&["Observe", "Create", "Update"], "CU"),
+            (&["Observe", "Create", "Delete", "LateInitialize"], "CD"),
+            (&["Observe", "Create", "LateInitialize"], "C"),
+            (&["Observe", "Create", "Delete"], "CD"),
+            (&["Observe", "Create"], "C"),
+            (&["Observe", "Delete"], "D"),
+            (&["Observe", "Update"], "U"),
+            (&["Observe", "LateInitialize"], ""),
+            (&["Observe", "Update", "LateInitialize"], "U"),
+        ];
+        for (set, rights) in cases {
+            let policies = read(set).unwrap_or_else(|error| panic!("{set:?}: {error}"));
+            let found = [
+                ("C", policies.may_create()),
+                ("U", policies.may_update()),
+                ("D", policies.may_delete()),
+            ];
+            let found: String =
+                found.iter().filter(|(_, may)| *may).map(|(letter, _)| *letter).collect();
+            assert_eq!(found, rights, "{set:?}");
+            assert_eq!(policies.is_paused(), set.is_empty(), "{set:?}");
+            assert_eq!(policies.only_observe(), *set == ["Observe"], "{set:?}");
+        }
+    }
+
+    #[test]
+    fn every_other_set_is_refused_by_name() {
+        for set in [
+            &["Create"] as &[&str],
+            &["Create", "Update", "Delete", "LateInitialize"],
+            &["*", "Observe"],
+            &["Observe", "Update", "Delete"],
+            &["Observe", "Everything"],
+        ] {
+            assert!(read(set).is_err(), "{set:?}");
+        }
+        let message = read(&["Delete", "Create"]).unwrap_err().to_string();
+        assert!(message.contains("is set to [\"Create\",\"Delete\"], which"), "{message}");
+    }
+}

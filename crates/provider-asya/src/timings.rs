@@ -1,0 +1,76 @@
+//! Every duration of the provider, in one place: tests scale them down.
+
+use std::time::Duration;
+
+/// How long the provider waits for what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timings {
+    /// Time limit of one pass's calls to a broker or service.
+    pub external_calls: Duration,
+    /// Time limit of one such call.
+    pub external_call: Duration,
+    /// Longest time between two looks at a queue.
+    pub poll: Duration,
+    /// Shortest poll that an object's own annotation may ask for.
+    pub shortest_poll: Duration,
+    /// Part of a poll by which it is moved at random, in percent, in both directions.
+    pub jitter_percent: u32,
+    /// First wait after a failure; it doubles with each further one.
+    pub first_backoff: Duration,
+    /// Longest wait after failures.
+    pub longest_backoff: Duration,
+    /// Time that a new queue has to become visible.
+    pub creation_grace: Duration,
+    /// Wait after SQS refused a name that was deleted less than a minute ago.
+    pub deleted_recently: Duration,
+    /// Time between two whole looks at a queue, its mark and bindings included.
+    pub whole_look: Duration,
+    /// Time that settings have to take effect before they are written again.
+    pub settling: Duration,
+    /// Counters are written at most this often, where the ProviderConfig does not say.
+    pub counters: Duration,
+    /// Time for which a queue must be seen empty before it counts as empty.
+    pub empty_for: Duration,
+    /// Longest wait for an actor's scalers to go before its queue does.
+    pub scalers: Duration,
+    /// How long credentials are used before the Secret is read again.
+    pub credentials: Duration,
+    /// Time between two computations of the gauges over all objects.
+    pub state_metrics: Duration,
+    /// Wait before a config's controller tries again after a failure of the API server.
+    pub config_retry: Duration,
+    /// Life of the Lease that the active replica holds.
+    pub lease: Duration,
+    /// Time between two renewals of the Lease.
+    pub lease_renewal: Duration,
+    /// Time that running passes have to end after SIGTERM.
+    pub shutdown: Duration,
+}
+
+impl Default for Timings {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self {
+            external_calls: seconds(60),
+            external_call: seconds(15),
+            poll: seconds(600),
+            shortest_poll: seconds(5),
+            jitter_percent: 10,
+            first_backoff: seconds(1),
+            longest_backoff: seconds(60),
+            creation_grace: seconds(30),
+            deleted_recently: seconds(65),
+            whole_look: seconds(3600),
+            settling: seconds(60),
+            counters: seconds(60),
+            empty_for: seconds(60),
+            scalers: seconds(120),
+            credentials: seconds(60),
+            state_metrics: seconds(5),
+            config_retry: seconds(30),
+            lease: seconds(60),
+            lease_renewal: seconds(15),
+            shutdown: seconds(20),
+        }
+    }
+}
