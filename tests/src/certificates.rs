@@ -32,7 +32,17 @@ impl Authority {
         let openssl = |args: &[&str]| openssl(folder.path(), args);
         openssl(&["genrsa", "-traditional", "-out", "ca.key", "2048"]);
         openssl(&[
-            "req", "-x509", "-new", "-key", "ca.key", "-subj", "/CN=Crossplane", "-days", "2", "-out", "ca.crt",
+            "req",
+            "-x509",
+            "-new",
+            "-key",
+            "ca.key",
+            "-subj",
+            "/CN=Crossplane",
+            "-days",
+            "2",
+            "-out",
+            "ca.crt",
         ]);
         Self { folder }
     }
@@ -45,17 +55,40 @@ impl Authority {
         let folder = self.folder.path().join(name);
         fs::create_dir(&folder).expect("a folder for the certificate");
         let openssl = |args: &[&str]| openssl(&folder, args);
-        fs::copy(self.folder.path().join("ca.crt"), folder.join("ca.crt")).expect("ca.crt is there");
+        fs::copy(self.folder.path().join("ca.crt"), folder.join("ca.crt"))
+            .expect("ca.crt is there");
         fs::write(
             folder.join("extensions"),
             format!("subjectAltName=DNS:{name}\nextendedKeyUsage={usage}\n"),
         )
         .expect("the folder can be written");
         openssl(&["genrsa", "-traditional", "-out", "tls.key", "2048"]);
-        openssl(&["req", "-new", "-key", "tls.key", "-subj", "/CN=Crossplane", "-out", "tls.csr"]);
         openssl(&[
-            "x509", "-req", "-in", "tls.csr", "-CA", "../ca.crt", "-CAkey", "../ca.key",
-            "-CAcreateserial", "-days", "2", "-extfile", "extensions", "-out", "tls.crt",
+            "req",
+            "-new",
+            "-key",
+            "tls.key",
+            "-subj",
+            "/CN=Crossplane",
+            "-out",
+            "tls.csr",
+        ]);
+        openssl(&[
+            "x509",
+            "-req",
+            "-in",
+            "tls.csr",
+            "-CA",
+            "../ca.crt",
+            "-CAkey",
+            "../ca.key",
+            "-CAcreateserial",
+            "-days",
+            "2",
+            "-extfile",
+            "extensions",
+            "-out",
+            "tls.crt",
         ]);
         Leaf { folder }
     }

@@ -34,7 +34,11 @@ pub fn all() -> Vec<Example> {
         .map(|entry| entry.expect("its entries too").path())
         .filter(|path| path.join("xr.yaml").is_file())
         .map(|folder| Example {
-            name: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            name: folder
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
             folder,
         })
         .collect();
@@ -69,6 +73,7 @@ impl Example {
 /// # Panics
 /// When it cannot be read.
 pub fn documents(file: &Path) -> Vec<serde_json::Value> {
-    let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let text =
+        fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     actor::yaml::documents(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }

@@ -53,7 +53,11 @@ impl Function {
             .stderr(Stdio::null())
             .spawn()
             .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
-        let mut function = Self { child, address, metrics };
+        let mut function = Self {
+            child,
+            address,
+            metrics,
+        };
         until(&format!("{name} listens"), || {
             if let Ok(Some(status)) = function.child.try_wait() {
                 panic!("{name} ended with {status}");
@@ -78,8 +82,12 @@ impl Function {
     /// # Panics
     /// When it cannot connect.
     pub async fn channel(&self) -> Channel {
-        let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).expect("an address");
-        endpoint.connect().await.expect("the function accepts connections")
+        let endpoint =
+            Endpoint::from_shared(format!("http://{}", self.address)).expect("an address");
+        endpoint
+            .connect()
+            .await
+            .expect("the function accepts connections")
     }
 
     /// Asks the process to end, as the kubelet does.
@@ -88,7 +96,10 @@ impl Function {
     /// When the signal cannot be sent.
     pub fn terminate(&self) {
         let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &pid]).status().expect("kill is installed");
+        let sent = Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .expect("kill is installed");
         assert!(sent.success(), "SIGTERM to {pid}");
     }
 
@@ -112,9 +123,13 @@ impl Function {
     pub fn scrape(&self) -> String {
         let mut connection = TcpStream::connect(self.metrics).expect("metrics are served");
         let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-        connection.write_all(request.as_bytes()).expect("the request is sent");
+        connection
+            .write_all(request.as_bytes())
+            .expect("the request is sent");
         let mut text = String::new();
-        connection.read_to_string(&mut text).expect("the answer is read");
+        connection
+            .read_to_string(&mut text)
+            .expect("the answer is read");
         text
     }
 }
@@ -134,7 +149,10 @@ impl Drop for Function {
 pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !happened() {
-        assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain until {what}");
+        assert!(
+            Instant::now() < deadline,
+            "waited {PATIENCE:?} in vain until {what}"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -144,5 +162,9 @@ pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     // All are held at once, so that they differ.
     let listeners: [TcpListener; N] =
         std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    listeners.map(|listener| listener.local_addr().expect("a bound listener has an address"))
+    listeners.map(|listener| {
+        listener
+            .local_addr()
+            .expect("a bound listener has an address")
+    })
 }

@@ -25,7 +25,9 @@ pub fn path(name: &str) -> PathBuf {
 fn beside_the_test() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let deps = test.parent().expect("a test is in a folder");
-    deps.parent().expect("that folder is in the profile's").to_owned()
+    deps.parent()
+        .expect("that folder is in the profile's")
+        .to_owned()
 }
 
 /// Runs `asya` in the repository's root with an environment of its own.
@@ -56,5 +58,8 @@ pub fn talk(output: &Output) -> String {
 /// The root of the repository.
 pub fn repository() -> PathBuf {
     let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    tests.parent().expect("the package is in the repository").to_owned()
+    tests
+        .parent()
+        .expect("the package is in the repository")
+        .to_owned()
 }

@@ -41,7 +41,11 @@ fn program(name: &str) -> PathBuf {
 /// The folder that `cargo xtask real` builds into: `ASYA_REAL_DIR`, else
 /// `asya-real` in the user's cache.
 fn folder() -> PathBuf {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     set("ASYA_REAL_DIR")
         .or_else(|| Some(set("XDG_CACHE_HOME")?.join("asya-real")))
         .or_else(|| Some(set("HOME")?.join(".cache/asya-real")))

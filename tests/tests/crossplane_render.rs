@@ -52,7 +52,10 @@ fn render(example: &Example, functions: &str, flags: &[String]) -> Output {
         .arg(example.folder.join("xr.yaml"))
         .arg(program::repository().join("apis/asyncactors.asya.sh/composition.yaml"))
         .arg(functions)
-        .arg(format!("--crossplane-binary={}", real::crossplane_core().display()))
+        .arg(format!(
+            "--crossplane-binary={}",
+            real::crossplane_core().display()
+        ))
         .args(flags)
         .output()
         .unwrap()
@@ -71,13 +74,20 @@ fn every_example_renders_as_the_real_crossplane_renders_it() {
         let mut flags = inputs(&example);
         flags.extend(["-r", "-x", "-c"].map(str::to_owned));
         let real = render(&example, &functions.0, &flags);
-        let mut args = vec!["render".to_owned(), example.folder.join("xr.yaml").to_str().unwrap().to_owned()];
+        let mut args = vec![
+            "render".to_owned(),
+            example.folder.join("xr.yaml").to_str().unwrap().to_owned(),
+        ];
         args.extend(flags);
         let ours = program::asya(&args.iter().map(String::as_str).collect::<Vec<_>>());
         match example.expectation() {
             Expectation::Rendered(_) => {
                 assert!(real.status.success(), "{name}: {}", program::talk(&real));
-                assert_eq!(program::documents(&ours), program::documents(&real), "{name}");
+                assert_eq!(
+                    program::documents(&ours),
+                    program::documents(&real),
+                    "{name}"
+                );
             }
             Expectation::Fails(message) => {
                 for (whose, output) in [("crossplane", &real), ("asya", &ours)] {

@@ -24,7 +24,10 @@ fn every_example_renders_what_is_committed_beside_it() {
             }
             Expectation::Fails(message) => {
                 assert_eq!(output.status.code(), Some(1), "{name}: {talk}");
-                assert!(talk.contains(&message), "{name}: expected {message:?} in {talk:?}");
+                assert!(
+                    talk.contains(&message),
+                    "{name}: expected {message:?} in {talk:?}"
+                );
                 assert!(output.stdout.is_empty(), "{name}: nothing is rendered");
             }
         }

@@ -64,18 +64,36 @@ async fn every_function_echoes_the_tag_and_keeps_what_others_desire() {
 async fn every_function_reports_health_its_services_and_metrics() {
     for name in ALL {
         let function = Function::start(name);
-        function.client().await.run_function(request(0)).await.unwrap();
+        function
+            .client()
+            .await
+            .run_function(request(0))
+            .await
+            .unwrap();
 
         let check = HealthCheckRequest::default();
-        let health = HealthClient::new(function.channel().await).check(check).await.unwrap();
-        assert_eq!(health.into_inner().status(), ServingStatus::Serving, "{name}");
+        let health = HealthClient::new(function.channel().await)
+            .check(check)
+            .await
+            .unwrap();
+        assert_eq!(
+            health.into_inner().status(),
+            ServingStatus::Serving,
+            "{name}"
+        );
 
         let services = services(&function).await;
         let runner = "apiextensions.fn.proto.v1.FunctionRunnerService";
-        assert!(services.iter().any(|service| service == runner), "{name}: {services:?}");
+        assert!(
+            services.iter().any(|service| service == runner),
+            "{name}: {services:?}"
+        );
 
         let metrics = function.scrape();
-        assert!(metrics.contains("grpc_server_handled_total"), "{name}: {metrics}");
+        assert!(
+            metrics.contains("grpc_server_handled_total"),
+            "{name}: {metrics}"
+        );
     }
 }
 
@@ -86,12 +104,17 @@ async fn services(function: &Function) -> Vec<String> {
         ..ServerReflectionRequest::default()
     };
     let mut reflection = ServerReflectionClient::new(function.channel().await);
-    let stream = reflection.server_reflection_info(tokio_stream::once(list)).await.unwrap();
+    let stream = reflection
+        .server_reflection_info(tokio_stream::once(list))
+        .await
+        .unwrap();
     let answer = stream.into_inner().message().await.unwrap().unwrap();
     match answer.message_response {
-        Some(MessageResponse::ListServicesResponse(list)) => {
-            list.service.into_iter().map(|service| service.name).collect()
-        }
+        Some(MessageResponse::ListServicesResponse(list)) => list
+            .service
+            .into_iter()
+            .map(|service| service.name)
+            .collect(),
         other => panic!("{other:?}"),
     }
 }

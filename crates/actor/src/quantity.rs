@@ -5,7 +5,8 @@
 //! Pi Ei`, or a decimal exponent. Only the form is checked and numbers are
 //! written as texts; nothing is computed, so nothing is rounded.
 
-use serde_json::{Number, Value};
+use merge::FieldPath;
+use serde_json::{Map, Number, Value};
 
 /// A value is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,6 +31,31 @@ pub fn text(value: &Value) -> Result<String, ParseQuantityError> {
     text.ok_or_else(|| ParseQuantityError {
         found: value.to_string(),
     })
+}
+
+/// Writes the quantities of a ResourceRequirements as [`text`] does. `fault` is told what
+/// is none, with its path from there, such as `limits.cpu`.
+pub fn normalise(resources: &mut Map<String, Value>, mut fault: impl FnMut(FieldPath, String)) {
+    for field in ["limits", "requests"] {
+        match resources.get_mut(field) {
+            None => {}
+            Some(Value::Object(quantities)) => {
+                for (name, value) in quantities {
+                    match text(value) {
+                        Ok(text) => *value = Value::String(text),
+                        Err(error) => {
+                            let path = FieldPath::from([field, name.as_str()]);
+                            fault(path, error.to_string());
+                        }
+                    }
+                }
+            }
+            Some(_) => fault(
+                FieldPath::from([field]),
+                "expected a map of quantities".to_owned(),
+            ),
+        }
+    }
 }
 
 /// A number as a plain decimal text: integral ones without a fraction.
@@ -95,5 +121,23 @@ mod tests {
         for (value, expected, reason) in cases {
             assert_eq!(text(&value).ok().as_deref(), expected, "{value}: {reason}");
         }
+    }
+
+    #[test]
+    fn resources_are_normalised_and_faults_have_their_place() {
+        let mut resources = json!({
+            "limits": {"cpu": 2, "memory": "lots"}, "requests": [], "claims": [{"name": 1}],
+        });
+        let mut faults = Vec::new();
+        normalise(resources.as_object_mut().unwrap(), |path, _| {
+            faults.push(path.to_string());
+        });
+        assert_eq!(faults, ["limits.memory", "requests"]);
+        assert_eq!(resources["limits"]["cpu"], "2");
+        assert_eq!(
+            resources["claims"],
+            json!([{"name": 1}]),
+            "claims have no quantities"
+        );
     }
 }

@@ -4,6 +4,7 @@
 //! breaks every autoscaler that counts in percent of requests.
 
 use actor::quantity;
+use merge::FieldPath;
 use serde_json::{Map, Value, json};
 
 /// Requests where nobody says otherwise: what a sidecar needs that waits.
@@ -16,29 +17,13 @@ const LEAST: [(&str, &str); 2] = [("cpu", "10m"), ("memory", "32Mi")];
 pub(crate) fn with_requests(
     given: Option<&Map<String, Value>>,
     others: Option<&Map<String, Value>>,
-    describe: impl Fn(&str) -> String,
+    describe: impl Fn(&FieldPath) -> String,
     faults: &mut Vec<String>,
 ) -> Value {
     let mut resources = given.cloned().unwrap_or_default();
-    for field in ["limits", "requests"] {
-        match resources.get_mut(field) {
-            None => {}
-            Some(Value::Object(quantities)) => {
-                for (name, value) in quantities {
-                    match quantity::text(value) {
-                        Ok(text) => *value = Value::String(text),
-                        Err(error) => {
-                            faults
-                                .push(format!("{}: {error}", describe(&format!("{field}.{name}"))));
-                        }
-                    }
-                }
-            }
-            Some(_) => {
-                faults.push(format!("{}: expected a map of quantities", describe(field)));
-            }
-        }
-    }
+    quantity::normalise(&mut resources, |path, fault| {
+        faults.push(format!("{}: {fault}", describe(&path)));
+    });
     let mut requests = match resources.remove("requests") {
         Some(Value::Object(requests)) => requests,
         _ => Map::new(),
@@ -94,7 +79,7 @@ mod tests {
             let resources = with_requests(
                 given.as_object(),
                 others.as_object(),
-                str::to_owned,
+                FieldPath::to_string,
                 &mut faults,
             );
             assert_eq!(resources, expected, "{reason}");

@@ -51,7 +51,7 @@ pub(crate) fn render(
 fn requests(actor: &Actor, faults: &mut Vec<String>) -> Value {
     let own = actor.spec.sidecar.resources.as_ref();
     let of_platform = actor.platform.sidecar.resources.as_ref();
-    let describe = |field: &str| match own {
+    let describe = |field: &FieldPath| match own {
         Some(_) => {
             let path = FieldPath::from(["sidecar", "resources"]);
             format!("spec.{path}.{field} (set by {})", actor.call.origin(&path))

@@ -51,7 +51,7 @@ fn container(actor: &Actor, index: usize, proxy: &StateProxy, faults: &mut Vec<S
             )
         });
     }
-    let describe = |field: &str| {
+    let describe = |field: &FieldPath| {
         let path = FieldPath::from([Segment::from("stateProxy"), index.into()]);
         let origin = actor.call.origin(&path);
         format!("spec.{path}.connector.resources.{field} (set by {origin})")

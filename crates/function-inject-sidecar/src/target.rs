@@ -59,7 +59,7 @@ pub(crate) fn present(call: &Call, targets: &Targets) -> Result<Vec<Target>, Fau
     if present.is_empty() {
         let names = targets.names().join(", ");
         return Err(fault(format!(
-            "there is no workload to inject the sidecar into: no step before this one renders a composed resource called {names}; name it in 'target' of this step's input"
+            "there is no workload to inject the sidecar into: no step before this one renders any of the composed resources {names}; name yours in 'target' of this step's input"
         )));
     }
     Ok(present)

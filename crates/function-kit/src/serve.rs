@@ -70,10 +70,12 @@ pub fn main<R>(name: &'static str, about: &'static str, run: R) -> ExitCode
 where
     R: Fn(RunFunctionRequest) -> RunFunctionResponse + Send + Sync + 'static,
 {
-    let command = clap::Command::new(name)
+    // The description comes last: adding the flags brings that of their struct.
+    let command = Args::augment_args(clap::Command::new(name))
         .about(about)
+        .long_about(None)
         .version(env!("CARGO_PKG_VERSION"));
-    let matches = Args::augment_args(command).get_matches();
+    let matches = command.get_matches();
     let args = match Args::from_arg_matches(&matches) {
         Ok(args) => function_sdk_rust::Args::from(args),
         Err(error) => error.exit(),

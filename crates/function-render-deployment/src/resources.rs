@@ -15,24 +15,10 @@ pub(crate) fn normalise(
     actor: &Actor,
     findings: &mut Findings,
 ) {
-    for field in ["limits", "requests"] {
-        let path = below(path, field);
-        match resources.get_mut(field) {
-            None => {}
-            Some(Value::Object(quantities)) => {
-                for (name, value) in quantities {
-                    match quantity::text(value) {
-                        Ok(text) => *value = Value::String(text),
-                        Err(error) => {
-                            let path = below(&path, name.as_str());
-                            findings.fault_at(actor.call, &path, &error.to_string());
-                        }
-                    }
-                }
-            }
-            Some(_) => findings.fault_at(actor.call, &path, "expected a map of quantities"),
-        }
-    }
+    quantity::normalise(resources, |inner, fault| {
+        let segments = path.segments().iter().chain(inner.segments());
+        findings.fault_at(actor.call, &segments.cloned().collect(), &fault);
+    });
 }
 
 /// [`normalise`] for the resources of a container at `path`.

@@ -82,32 +82,39 @@ fn version(legacy: bool) -> Value {
     })
 }
 
-/// The columns of `kubectl get`; Crossplane adds its own after them.
+/// The columns of `kubectl get`, those of `-o wide` last; Crossplane adds its own
+/// after them.
 fn columns() -> Vec<Value> {
-    const NORMAL: u32 = 0;
-    const WIDE: u32 = 1;
+    let column = |(name, r#type, path): (&str, &str, &str)| json!({"name": name, "type": r#type, "jsonPath": path});
     // STATUS is read from the condition, which a fatal step sets too.
-    [
-        ("STATUS", "string", ".status.conditions[?(@.type=='ActorReady')].reason", NORMAL),
-        ("RUNNING", "integer", ".status.replicas.ready", NORMAL),
-        ("FAILING", "integer", ".status.replicas.failing", NORMAL),
-        ("TOTAL", "integer", ".status.replicas.total", NORMAL),
-        ("DESIRED", "integer", ".status.replicas.desired", NORMAL),
-        ("MIN", "integer", ".status.replicas.min", NORMAL),
-        ("MAX", "integer", ".status.replicas.max", NORMAL),
-        ("LAST-SCALE", "date", ".status.lastScaleTime", NORMAL),
-        ("DIRECTION", "string", ".status.lastScaleDirection", NORMAL),
-        ("WORKLOAD", "string", ".status.workload", WIDE),
-        ("TRANSPORT", "string", ".status.transport", WIDE),
-        ("SCALING", "string", ".status.scaling", WIDE),
-        ("QUEUED", "integer", ".status.queue.queued", WIDE),
-        ("PROCESSING", "integer", ".status.queue.processing", WIDE),
-    ]
-    .into_iter()
-    .map(|(name, r#type, path, priority)| {
-        json!({"name": name, "type": r#type, "jsonPath": path, "priority": priority})
-    })
-    .collect()
+    let normal = [
+        (
+            "STATUS",
+            "string",
+            ".status.conditions[?(@.type=='ActorReady')].reason",
+        ),
+        ("RUNNING", "integer", ".status.replicas.ready"),
+        ("FAILING", "integer", ".status.replicas.failing"),
+        ("TOTAL", "integer", ".status.replicas.total"),
+        ("DESIRED", "integer", ".status.replicas.desired"),
+        ("MIN", "integer", ".status.replicas.min"),
+        ("MAX", "integer", ".status.replicas.max"),
+        ("LAST-SCALE", "date", ".status.lastScaleTime"),
+        ("DIRECTION", "string", ".status.lastScaleDirection"),
+    ];
+    let wide = [
+        ("WORKLOAD", "string", ".status.workload"),
+        ("TRANSPORT", "string", ".status.transport"),
+        ("SCALING", "string", ".status.scaling"),
+        ("QUEUED", "integer", ".status.queue.queued"),
+        ("PROCESSING", "integer", ".status.queue.processing"),
+    ];
+    let wide = wide.into_iter().map(|wide| {
+        let mut column = column(wide);
+        column["priority"] = json!(1);
+        column
+    });
+    normal.into_iter().map(column).chain(wide).collect()
 }
 
 #[cfg(test)]

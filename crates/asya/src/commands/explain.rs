@@ -1,8 +1,77 @@
 //! `asya explain`.
+
 use std::io;
-use super::ExitStatus;
-use crate::cli::Explain;
+
+use serde_json::Value;
+
+use crate::cli::{Explain, Form};
+use crate::explain::{Explanation, document, explain, table};
+use crate::inputs;
 use crate::printer::Printer;
-pub(super) fn run(_arguments: Explain, _printer: &Printer) -> io::Result<ExitStatus> {
-    Ok(ExitStatus::Success)
+
+use super::render::fail;
+use super::{ExitStatus, each, functions, refuse};
+
+pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatus> {
+    let form = arguments.output;
+    let loaded = match inputs::load(&arguments.arguments()) {
+        Ok(loaded) => loaded,
+        Err(error) => return Ok(refuse(&error, printer)),
+    };
+    for warning in &loaded.warnings {
+        printer.warning(warning);
+    }
+    let Some(functions) = functions(printer) else {
+        return Ok(ExitStatus::Error);
+    };
+    let mut explanations = Vec::new();
+    let status = each(loaded.cases, printer, |name, inputs| {
+        Ok(match explain(&inputs, &functions) {
+            Err(error) => fail(name, &inputs, &error, printer),
+            Ok(explanation) => {
+                for fault in &explanation.faults {
+                    printer.error(format_args!("{name}: {fault}"));
+                }
+                if !explanation.contradictions.is_empty() {
+                    printer.hint("keep the field in one of the flavors, or set it in the actor");
+                }
+                let status = match explanation.faults.is_empty() {
+                    true => ExitStatus::Success,
+                    false => ExitStatus::Failure,
+                };
+                explanations.push(explanation);
+                status
+            }
+        })
+    })?;
+    match text(&explanations, form) {
+        Ok(text) => printer.data(&text).map(|()| status),
+        Err(error) => {
+            printer.error(error);
+            Ok(ExitStatus::Error)
+        }
+    }
+}
+
+/// What is worth writing of the explanations.
+fn text(explanations: &[Explanation], form: Form) -> Result<String, String> {
+    let says_something = |explanation: &&Explanation| {
+        !(explanation.fields.is_empty() && explanation.contradictions.is_empty())
+    };
+    match form {
+        Form::Table => {
+            let tables: Vec<_> = explanations.iter().filter(says_something).map(table).collect();
+            Ok(tables.join("\n"))
+        }
+        Form::Json => {
+            let documents = Value::Array(explanations.iter().map(document).collect());
+            serde_json::to_string_pretty(&documents)
+                .map(|text| text + "\n")
+                .map_err(|error| format!("cannot write JSON: {error}"))
+        }
+        Form::Yaml => {
+            let documents: Vec<_> = explanations.iter().map(document).collect();
+            actor::yaml::write_stream(&documents).map_err(|error| error.to_string())
+        }
+    }
 }

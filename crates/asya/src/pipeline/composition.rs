@@ -183,14 +183,13 @@ impl Composition {
         self
     }
 
-    /// The same Composition, ended behind the first step that runs `function`.
-    #[must_use]
-    pub fn up_to(mut self, function: impl Fn(&str) -> bool) -> Self {
-        let last = self.steps.iter().position(|step| function(&step.function_ref.name));
-        if let Some(last) = last {
-            self.steps.truncate(last + 1);
-        }
-        self
+    /// The same Composition, ended behind the first step that runs `function`; none
+    /// where no step does.
+    pub fn up_to(mut self, function: &str) -> Option<Self> {
+        let mut steps = self.steps.iter();
+        let last = steps.position(|step| step.function_ref.name == function)?;
+        self.steps.truncate(last + 1);
+        Some(self)
     }
 
     /// Says whether this is a Composition for that XR.

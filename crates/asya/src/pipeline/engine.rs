@@ -34,7 +34,7 @@ const CAPABILITIES: [Capability; 5] = [
 ];
 
 /// Why the pipeline ended before its end.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
     /// A function said so.
     #[error("{}", .messages.iter().map(|message| fatal(step, message)).collect::<Vec<_>>().join("; "))]
@@ -43,6 +43,8 @@ pub enum EngineError {
         step: String,
         /// The messages of its Fatal results.
         messages: Vec<String>,
+        /// What there was at that point, with what the function had come to.
+        left: Box<Outcome>,
     },
     /// A function asks for something else on each call.
     #[error(
@@ -73,7 +75,7 @@ impl EngineError {
     /// One line for each thing that is wrong.
     pub fn lines(&self) -> Vec<String> {
         match self {
-            Self::Fatal { step, messages } => {
+            Self::Fatal { step, messages, .. } => {
                 messages.iter().map(|message| fatal(step, message)).collect()
             }
             Self::Unstable { .. } | Self::UnknownFunction { .. } => vec![self.to_string()],
@@ -128,31 +130,21 @@ pub(crate) fn run(
     for step in &composition.steps {
         let request = first_request(step, world, desired, context);
         let response = call(step, functions, world, request)?;
-        let fatal: Vec<String> = response
-            .results
-            .iter()
-            .filter(|result| result.severity == Severity::Fatal as i32)
-            .map(|result| result.message.clone())
-            .collect();
+        let (fatal, others): (Vec<_>, Vec<_>) = response.results.into_iter().partition(is_fatal);
+        events.extend(others.iter().map(|result| event(&step.name, result)));
+        conditions.extend(response.conditions.into_iter().map(told));
         if !fatal.is_empty() {
             return Err(EngineError::Fatal {
                 step: step.name.clone(),
-                messages: fatal,
+                messages: fatal.into_iter().map(|result| result.message).collect(),
+                left: Box::new(Outcome {
+                    desired: response.desired.unwrap_or_default(),
+                    context: response.context,
+                    events,
+                    conditions,
+                }),
             });
         }
-        let results = response.results.iter();
-        events.extend(results.map(|result| event(&step.name, result)));
-        conditions.extend(response.conditions.into_iter().map(|condition| {
-            let for_claim = condition.target == Some(Target::CompositeAndClaim as i32);
-            let status = match condition.status() {
-                Status::ConditionTrue => "True",
-                Status::ConditionFalse => "False",
-                Status::ConditionUnknown | Status::ConditionUnspecified => "Unknown",
-            };
-            let mut told = Condition::new(&condition.r#type, status, &condition.reason);
-            told.message = condition.message.unwrap_or_default();
-            (told, for_claim)
-        }));
         desired = response.desired;
         context = response.context;
     }
@@ -162,6 +154,23 @@ pub(crate) fn run(
         events,
         conditions,
     })
+}
+
+fn is_fatal(result: &FunctionResult) -> bool {
+    result.severity == Severity::Fatal as i32
+}
+
+/// A condition that a function told, and whether the claim shows it too.
+fn told(condition: function_sdk_rust::proto::v1::Condition) -> (Condition, bool) {
+    let for_claim = condition.target == Some(Target::CompositeAndClaim as i32);
+    let status = match condition.status() {
+        Status::ConditionTrue => "True",
+        Status::ConditionFalse => "False",
+        Status::ConditionUnknown | Status::ConditionUnspecified => "Unknown",
+    };
+    let mut told = Condition::new(&condition.r#type, status, &condition.reason);
+    told.message = condition.message.unwrap_or_default();
+    (told, for_claim)
 }
 
 fn first_request(
@@ -230,7 +239,6 @@ fn call(
         let response = functions
             .run(&step.function_ref.name, request.clone())
             .ok_or_else(|| unknown_function(step))?;
-        let is_fatal = |result: &FunctionResult| result.severity == Severity::Fatal as i32;
         if response.results.iter().any(is_fatal) || response.requirements == asked_before {
             return Ok(response);
         }

@@ -61,7 +61,7 @@ pub struct Inputs {
 }
 
 /// Why an XR cannot be rendered.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RenderError {
     /// The Composition is not one for this XR.
     #[error(transparent)]

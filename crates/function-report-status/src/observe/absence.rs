@@ -225,7 +225,7 @@ fn controller(object: &Struct) -> Option<&Struct> {
 /// Whether that kind is an actor: a namespaced XR, or the XR behind a claim.
 fn is_actor(api_version: &str, kind: &str) -> bool {
     let group = api_version.split_once('/').map(|(group, _)| group);
-    group == Some(actor::GROUP) && kind.trim_start_matches('X') == actor::KIND
+    group == Some(actor::GROUP) && kind.strip_prefix('X').unwrap_or(kind) == actor::KIND
 }
 
 fn describe_command(xr: &Struct) -> String {

@@ -138,10 +138,13 @@ impl Observation {
             .or(self.health.ready)
     }
 
-    /// Replicas that are asked for.
+    /// Replicas that are asked for, by the HPA if there is one. At 0 an HPA does
+    /// nothing: KEDA or a user has set that, and the provider may not know it yet.
     pub(crate) fn desired(&self) -> Option<u32> {
-        let asked = self.workload.there().and_then(|workload| workload.asked);
-        self.health.desired.or(asked)
+        match self.workload.there().and_then(|workload| workload.asked) {
+            Some(0) => Some(0),
+            asked => self.health.desired.or(asked),
+        }
     }
 
     /// Pods that have not ended.

@@ -5,6 +5,7 @@
 //! it is told by [`crate::plan`].
 
 pub mod fault;
+pub mod limit;
 pub mod rabbitmq;
 pub mod sqs;
 

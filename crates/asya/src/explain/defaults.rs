@@ -1,0 +1,163 @@
+//! Fields that nobody set, and what applies to them.
+
+use actor::platform::Platform;
+use actor::spec::{Form, Spec, WorkloadKind};
+use actor::transport::{Config, Transport};
+use merge::FieldPath;
+use serde_json::{Value, json};
+
+use super::{Explanation, Field, Origin, Resolved};
+
+/// Adds every field that is not set and has a default.
+pub(super) fn add(explanation: &mut Explanation, resolved: &Resolved<'_>, spec: &Spec) {
+    let mut defaults = Defaults {
+        explanation,
+        platform: resolved.platform(),
+    };
+    let of_name = Origin::Default(Some("metadata.name".to_owned()));
+    defaults.add(["actor"], super::name(resolved.inputs), of_name);
+    match Form::of(spec) {
+        Ok(Form::Inline) => {
+            defaults.add(["imagePullPolicy"], json!(spec.image_pull_policy()), plain());
+            defaults.python(spec);
+        }
+        Ok(Form::Workload) => defaults.python(spec),
+        Ok(Form::WorkloadRef) | Err(_) => {}
+    }
+    defaults.scaling(spec);
+    if !spec.scaling.enabled() {
+        defaults.replicas(spec, resolved);
+    }
+    defaults.sidecar();
+    defaults.queue(spec, resolved.transport(spec).as_ref());
+}
+
+struct Defaults<'a> {
+    explanation: &'a mut Explanation,
+    platform: Platform,
+}
+
+impl Defaults<'_> {
+    /// Adds a field unless it is set.
+    fn add<const N: usize>(&mut self, path: [&str; N], value: impl Into<Value>, origin: Origin) {
+        let path = FieldPath::from(path);
+        if !self.explanation.is_set(&path) {
+            self.explanation.fields.retain(|field| field.path != path);
+            self.explanation.fields.push(Field {
+                path,
+                value: value.into(),
+                origin,
+            });
+        }
+    }
+
+    fn python(&mut self, spec: &Spec) {
+        let python = spec.python_executable();
+        let origin = match Spec::default().python_executable() == python {
+            true => plain(),
+            false => Origin::Default(Some("ASYA_PYTHONEXECUTABLE in env".to_owned())),
+        };
+        self.add(["pythonExecutable"], python, origin);
+    }
+
+    fn scaling(&mut self, spec: &Spec) {
+        let scaling = &spec.scaling;
+        self.add(["scaling", "enabled"], scaling.enabled(), plain());
+        if !scaling.enabled() {
+            return;
+        }
+        for (field, value) in [
+            ("minReplicaCount", scaling.min()),
+            ("maxReplicaCount", scaling.max()),
+            ("pollingInterval", scaling.polling_interval()),
+            ("cooldownPeriod", scaling.cooldown_period()),
+            ("queueLength", scaling.queue_length()),
+        ] {
+            self.add(["scaling", field], value, plain());
+        }
+    }
+
+    /// Without scaling somebody must say how many: a live workload is left as it is.
+    fn replicas(&mut self, spec: &Spec, resolved: &Resolved<'_>) {
+        if spec.workload.as_ref().is_some_and(|workload| workload.replicas.is_some()) {
+            return;
+        }
+        let live = [WorkloadKind::Deployment, WorkloadKind::StatefulSet]
+            .into_iter()
+            .find_map(|kind| resolved.observed(kind.resource_name())?.get(&["spec", "replicas"]));
+        match live {
+            Some(live) => {
+                let origin = Origin::Default(Some("the live workload's".to_owned()));
+                self.add(["replicas"], live.clone(), origin);
+            }
+            None => self.add(["replicas"], 1, plain()),
+        }
+    }
+
+    fn sidecar(&mut self) {
+        let of_platform = self.platform.sidecar.clone();
+        if let Some(image) = of_platform.image {
+            self.add(["sidecar", "image"], image, platform("sidecar.image"));
+        }
+        let origin = match of_platform.image_pull_policy {
+            Some(_) => platform("sidecar.imagePullPolicy"),
+            None => plain(),
+        };
+        let policy = of_platform.image_pull_policy.unwrap_or_default();
+        self.add(["sidecar", "imagePullPolicy"], json!(policy), origin);
+        if let Some(resources) = of_platform.resources {
+            self.add(["sidecar", "resources"], resources, platform("sidecar.resources"));
+        }
+    }
+
+    fn queue(&mut self, spec: &Spec, transport: Option<&Transport>) {
+        self.add(["queue", "adopt"], false, plain());
+        let policy = self.platform.queue_deletion_policy;
+        let origin = if policy == Platform::default().queue_deletion_policy {
+            plain()
+        } else {
+            platform("queueDeletionPolicy")
+        };
+        self.add(["queue", "deletionPolicy"], json!(policy), origin);
+        let Some(transport) = transport else {
+            return;
+        };
+        let of_platform = match &transport.config {
+            Config::Sqs(sqs) => sqs.dead_letter,
+            Config::RabbitMq(rabbitmq) => rabbitmq.dead_letter,
+        };
+        let origin = |field: &str, is_set: bool| match is_set {
+            true => platform(&format!("transports.{}.config.deadLetter.{field}", transport.name)),
+            false => Origin::Default(Some(format!("transport type {}", transport.r#type()))),
+        };
+        let dead_letter = transport.dead_letter(spec.queue.dead_letter);
+        let path = |field| ["queue", "deadLetter", field];
+        let enabled = origin("enabled", of_platform.enabled.is_some());
+        self.add(path("enabled"), dead_letter.enabled, enabled);
+        if dead_letter.enabled {
+            let count = origin("maxReceiveCount", of_platform.max_receive_count.is_some());
+            self.add(path("maxReceiveCount"), dead_letter.max_receive_count, count);
+        }
+    }
+}
+
+fn plain() -> Origin {
+    Origin::Default(None)
+}
+
+fn platform(setting: &str) -> Origin {
+    Origin::Platform(setting.to_owned())
+}
+
+impl Resolved<'_> {
+    /// The platform's settings; nothing is set where they cannot be read, which
+    /// resolve-flavors has told.
+    pub(super) fn platform(&self) -> Platform {
+        Platform::parse(Value::Object(self.platform.clone())).unwrap_or_default()
+    }
+
+    /// The effective transport, if there is one.
+    pub(super) fn transport(&self, spec: &Spec) -> Option<Transport> {
+        self.platform().transport(spec.transport.as_deref()?).ok()
+    }
+}

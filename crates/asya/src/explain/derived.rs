@@ -1,0 +1,84 @@
+//! What follows from one timeout.
+
+use actor::duration::format;
+use actor::spec::Spec;
+use actor::timeout::{
+    VARIABLE, consumer_timeout_milliseconds, grace_period_seconds, runtime_timeout_and_place,
+    visibility_timeout_seconds,
+};
+use actor::transport::Config;
+use function_kit::report;
+use merge::FieldPath;
+use serde_json::{Value, json};
+
+use super::{Explanation, Origin, Resolved};
+
+/// Something that is not a field of the spec and follows from fields.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Derived {
+    /// What it is.
+    pub name: &'static str,
+    /// Its value, with its unit where it is a text.
+    pub value: Value,
+    /// What it follows from.
+    pub from: String,
+}
+
+/// How queues get their timeouts.
+const TWICE: &str = "2 × runtime timeout";
+
+/// Adds everything that follows from the runtime timeout.
+pub(super) fn add(explanation: &mut Explanation, resolved: &Resolved<'_>, spec: &Spec) {
+    let (timeout, place) = match runtime_timeout_and_place(spec) {
+        Ok(found) => found,
+        Err(error) => {
+            explanation.faults.push(report(&error));
+            return;
+        }
+    };
+    let set_by = |path: FieldPath| format!("{path}, set by {}", resolved.facts.origin(&path));
+    let mut add = |name, value, from| {
+        explanation.derived.push(Derived { name, value, from });
+    };
+    let from = match place {
+        None => "default".to_owned(),
+        Some("resiliency.actorTimeout") => set_by(["resiliency", "actorTimeout"].into()),
+        Some(place) => format!("{VARIABLE} in {place}"),
+    };
+    add("runtime timeout", json!(format(timeout)), from);
+    let platform = resolved.platform();
+    let max = platform.max_grace_period_seconds();
+    let grace = match spec.termination_grace_period_seconds {
+        Some(given) => (given, set_by(["terminationGracePeriodSeconds"].into())),
+        None => (
+            grace_period_seconds(timeout, max),
+            format!("runtime timeout + 30s, at most {max}s"),
+        ),
+    };
+    add("grace period of pods", seconds(grace.0), grace.1);
+    let Some(transport) = resolved.transport(spec) else {
+        return;
+    };
+    match &transport.config {
+        Config::Sqs(sqs) => {
+            let (value, from) = match sqs.visibility_timeout_seconds {
+                Some(given) => {
+                    let setting = format!("transports.{}.config.visibilityTimeoutSeconds", transport.name);
+                    (given, Origin::Platform(setting).to_string())
+                }
+                None => (visibility_timeout_seconds(timeout), TWICE.to_owned()),
+            };
+            add("visibility timeout of the queue", seconds(value), from);
+        }
+        Config::RabbitMq(_) => {
+            if let Some(milliseconds) = consumer_timeout_milliseconds(timeout) {
+                let value = json!(format!("{}s", milliseconds / 1000));
+                add("consumer timeout of the queue", value, TWICE.to_owned());
+            }
+        }
+    }
+}
+
+fn seconds(seconds: u32) -> Value {
+    json!(format!("{seconds}s"))
+}

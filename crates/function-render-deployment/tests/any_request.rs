@@ -1,0 +1,89 @@
+//! Whatever a spec holds, the step answers.
+
+use actor::spec::KNOWN_FIELDS;
+use function_kit::cases::form;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+/// Keys inside the fields that the step looks into.
+const INNER: [&str; 24] = [
+    "args",
+    "connector",
+    "containers",
+    "env",
+    "envVar",
+    "image",
+    "initContainers",
+    "key",
+    "keys",
+    "kind",
+    "labels",
+    "limits",
+    "metadata",
+    "mount",
+    "mountPath",
+    "name",
+    "path",
+    "requests",
+    "resources",
+    "secretName",
+    "spec",
+    "template",
+    "value",
+    "volumes",
+];
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let text = prop::sample::select(vec!["", "a", "asya-runtime", "asya-sidecar", "StatefulSet"]);
+    let leaf = prop_oneof![
+        text.prop_map(Value::from),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        Just(Value::Null),
+    ];
+    leaf.prop_recursive(5, 64, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(prop::sample::select(&INNER[..]), inner, 0..6)
+                .prop_map(|map| json!(map)),
+        ]
+    })
+}
+
+/// A valid actor in which some fields hold anything.
+fn any_spec() -> impl Strategy<Value = Value> {
+    let fields =
+        prop::collection::btree_map(prop::sample::select(&KNOWN_FIELDS[..]), any_value(), 0..4);
+    (fields, any::<bool>(), any_value()).prop_map(|(fields, in_template, pod)| {
+        let mut spec = Map::new();
+        if in_template {
+            spec.insert("workload".to_owned(), json!({"template": {"spec": pod}}));
+        } else {
+            spec.insert("image".to_owned(), json!("app:1"));
+        }
+        spec.insert("handler".to_owned(), json!("app.handle"));
+        spec.extend(
+            fields
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value)),
+        );
+        Value::Object(spec)
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_workload_is_rendered_or_a_fault_is_told(spec in any_spec()) {
+        let request = form::request(&json!({
+            "observed": {"composite": {
+                "metadata": {"name": "text-processor", "namespace": "default"},
+                "spec": spec,
+            }},
+        })).unwrap();
+        let response = function_render_deployment::run(request.clone());
+        prop_assert_eq!(&response, &function_render_deployment::run(request));
+        let is_rendered = response.desired.is_some_and(|desired| !desired.resources.is_empty());
+        prop_assert_eq!(is_rendered, response.results.is_empty());
+    }
+}

@@ -1,0 +1,220 @@
+//! What the broker's answers say about one queue.
+
+use actor::queue::Location;
+use serde_json::{Map, Value, json};
+
+use super::document::{OWNER_ARGUMENT, Version, Wanted};
+use crate::counters::Counters;
+use crate::transport::{Drift, Found, Mark};
+
+/// What surrounds a queue, as far as a whole look tells.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Surroundings {
+    /// The exchange, if it is there.
+    pub exchange: Option<Value>,
+    /// Bindings from the exchange to the queue.
+    pub bindings: Vec<Value>,
+    /// Policies of the virtual host.
+    pub policies: Vec<Value>,
+    /// The dead-letter queue, if it is there.
+    pub dead_letter_queue: Option<Value>,
+}
+
+/// What a glance tells, and with `surroundings` a whole look.
+pub fn found(
+    wanted: &Wanted,
+    version: Version,
+    location: Location,
+    queue: &Value,
+    surroundings: Option<&Surroundings>,
+) -> Found {
+    let mut found = Found {
+        mark: mark(queue, surroundings),
+        location,
+        counters: counters(queue),
+        unusable: unusable(queue),
+        drift: fixed_differences(wanted, version, queue),
+        ..Found::default()
+    };
+    let definition = wanted.definition(version);
+    let applied = queue["policy"].as_str().unwrap_or_default();
+    match surroundings {
+        None => {
+            // Which of several policies is in the way shows only a whole look.
+            if applied != wanted.policy() || effective(queue) != definition {
+                found.drift.push(Drift::settable("policy", applied, wanted.policy()));
+            }
+        }
+        Some(around) => {
+            found.drift.extend(policy_difference(around, wanted, &wanted.name, &definition));
+            found.shadowed = shadow(wanted, applied, around);
+            found.drift.extend(surrounding_differences(wanted, version, around));
+            found.held = held(wanted, queue, around);
+        }
+    }
+    found
+}
+
+/// The owner in a queue's arguments.
+pub fn owner(queue: &Value) -> Option<&str> {
+    queue["arguments"][OWNER_ARGUMENT].as_str()
+}
+
+/// The queue's own mark; an adopted queue cannot get one any more, and so has it at its bindings.
+fn mark(queue: &Value, surroundings: Option<&Surroundings>) -> Mark {
+    if let Some(owner) = owner(queue) {
+        return Mark::Of(owner.to_owned());
+    }
+    let Some(surroundings) = surroundings else {
+        return Mark::Unread;
+    };
+    let of_binding = surroundings.bindings.iter().find_map(owner);
+    of_binding.map_or(Mark::None, |owner| Mark::Of(owner.to_owned()))
+}
+
+fn counters(queue: &Value) -> Option<Counters> {
+    Some(Counters {
+        queued: queue["messages_ready"].as_u64()?,
+        processing: queue["messages_unacknowledged"].as_u64()?,
+    })
+}
+
+fn unusable(queue: &Value) -> Option<String> {
+    let state = queue["state"].as_str()?;
+    ["down", "crashed", "stopped", "minority", "terminated"]
+        .contains(&state)
+        .then(|| format!("the broker says that the queue is {state}"))
+}
+
+/// What was decided when the queue was made.
+fn fixed_differences(wanted: &Wanted, version: Version, queue: &Value) -> Vec<Drift> {
+    let mut drift = Vec::new();
+    if let Some(kind) = queue["type"].as_str()
+        && kind != wanted.queue_type()
+    {
+        drift.push(Drift::fixed("queueType", kind, wanted.queue_type()));
+    }
+    for (what, want) in [("durable", true), ("auto_delete", false)] {
+        if queue[what].as_bool().is_some_and(|have| have != want) {
+            drift.push(Drift::fixed(what, !want, want));
+        }
+    }
+    if let Some(timeout) = wanted.queue.consumer_timeout_milliseconds
+        && !version.has_consumer_timeout()
+    {
+        let have = "the broker's own `consumer_timeout`, since it has none per queue before RabbitMQ 3.12";
+        drift.push(Drift::fixed("consumerTimeoutMilliseconds", have, timeout));
+    }
+    drift
+}
+
+fn effective(queue: &Value) -> Map<String, Value> {
+    // An empty definition is shown as an empty list.
+    queue["effective_policy_definition"].as_object().cloned().unwrap_or_default()
+}
+
+fn policy_difference(
+    around: &Surroundings,
+    wanted: &Wanted,
+    queue: &str,
+    definition: &Map<String, Value>,
+) -> Option<Drift> {
+    let name = format!("asya-{queue}");
+    let body = wanted.policy_body(queue, definition);
+    let what = format!("policy {name:?}");
+    let Some(policy) = around.policies.iter().find(|policy| policy["name"] == json!(name)) else {
+        return Some(Drift::settable(&what, "absent", &body["definition"]));
+    };
+    let found = policy["definition"].as_object().cloned().unwrap_or_default();
+    let is_equal = found == *definition
+        && ["pattern", "priority", "apply-to"].iter().all(|key| policy[*key] == body[*key]);
+    (!is_equal).then(|| Drift::settable(&what, &policy["definition"], &body["definition"]))
+}
+
+/// The policy that is in the way of ours, or that ours is in the way of.
+fn shadow(wanted: &Wanted, applied: &str, around: &Surroundings) -> Option<String> {
+    let own = wanted.policy();
+    if !applied.is_empty() && applied != own && exists(around, &own) {
+        return Some(format!(
+            "policy {applied:?} applies to queue {:?} in place of {own:?}: raise `policyPriority` in the \
+             ProviderConfig, or lower the priority of {applied:?}",
+            wanted.name
+        ));
+    }
+    let mut others: Vec<&str> = around
+        .policies
+        .iter()
+        .filter(|policy| policy["name"] != json!(own) && matches(policy, &wanted.name))
+        .filter_map(|policy| policy["name"].as_str())
+        .collect();
+    others.sort_unstable();
+    let other = others.first()?;
+    Some(format!(
+        "policy {own:?} applies to queue {:?} in place of {other:?}, of which nothing holds for it any more",
+        wanted.name
+    ))
+}
+
+fn exists(around: &Surroundings, policy: &str) -> bool {
+    around.policies.iter().any(|found| found["name"] == json!(policy))
+}
+
+/// Whether the policy is for this queue, as far as its pattern can be read here.
+fn matches(policy: &Value, queue: &str) -> bool {
+    let is_for_queues = policy["apply-to"].as_str().is_some_and(|to| to != "exchanges");
+    let pattern = policy["pattern"].as_str().and_then(|pattern| regex::Regex::new(pattern).ok());
+    is_for_queues && pattern.is_some_and(|pattern| pattern.is_match(queue))
+}
+
+fn surrounding_differences(wanted: &Wanted, version: Version, around: &Surroundings) -> Vec<Drift> {
+    let mut drift = Vec::new();
+    let exchange = format!("exchange {:?}", wanted.queue.exchange);
+    match &around.exchange {
+        None => drift.push(Drift::settable(&exchange, "absent", "a durable topic exchange")),
+        Some(found) if found["type"] != json!("topic") || found["durable"] != json!(true) => {
+            let have = format!("{} (durable: {})", found["type"], found["durable"]);
+            drift.push(Drift::fixed(&exchange, have, "a durable topic exchange"));
+        }
+        Some(_) => {}
+    }
+    for key in missing_keys(wanted, around) {
+        drift.push(Drift::settable("binding", "absent", format!("routing key {key:?}")));
+    }
+    if wanted.queue.dead_letter.enabled {
+        let name = wanted.dead_letter_queue();
+        if around.dead_letter_queue.is_none() {
+            drift.push(Drift::settable("deadLetter", "absent", format!("queue {name:?}")));
+        }
+        let definition = wanted.dead_letter_definition(version);
+        drift.extend(policy_difference(around, wanted, &name, &definition));
+    }
+    drift
+}
+
+/// Routing keys by which nothing of ours leads to the queue yet.
+pub fn missing_keys<'a>(
+    wanted: &'a Wanted,
+    around: &'a Surroundings,
+) -> impl Iterator<Item = &'a String> {
+    wanted.queue.routing_keys.iter().filter(|key| {
+        !around.bindings.iter().any(|binding| {
+            binding["routing_key"] == json!(key) && owner(binding) == Some(wanted.mark.as_str())
+        })
+    })
+}
+
+/// Everything that deletion would lose; unknown while a part is.
+fn held(wanted: &Wanted, queue: &Value, around: &Surroundings) -> Option<u64> {
+    let own = queue["messages"].as_u64()?;
+    let letters = match &around.dead_letter_queue {
+        Some(letters) if owner(letters) == Some(wanted.mark.as_str()) => {
+            letters["messages"].as_u64()?
+        }
+        _ => 0,
+    };
+    Some(own + letters)
+}
+
+#[cfg(test)]
+#[path = "seen_tests.rs"]
+mod tests;

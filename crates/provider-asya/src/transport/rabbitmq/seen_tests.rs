@@ -1,0 +1,165 @@
+//! Answers of a broker, and what is made of them.
+
+use super::*;
+use crate::owner::OwnerMark;
+use crate::transport::DriftKind;
+
+const VERSION: Version = Version(3, 10);
+
+fn wanted() -> Wanted {
+    let queue = json!({
+        "host": "broker", "vhost": "/", "exchange": "asya", "routingKeys": ["cart", "asya-cart"],
+        "queueType": "quorum", "deadLetter": {"enabled": true, "maxReceiveCount": 5},
+    });
+    Wanted {
+        name: "asya-cart".to_owned(),
+        queue: serde_json::from_value(queue).unwrap(),
+        mark: OwnerMark::new("east", "shop", "cart").unwrap(),
+        priority: 0,
+    }
+}
+
+/// The queue as a broker shows it when all is well.
+fn queue() -> Value {
+    json!({
+        "name": "asya-cart", "type": "quorum", "durable": true, "auto_delete": false, "state": "running",
+        "arguments": {"x-queue-type": "quorum", OWNER_ARGUMENT: "east/shop/cart"},
+        "policy": "asya-asya-cart", "effective_policy_definition": wanted().definition(VERSION),
+        "messages": 3, "messages_ready": 2, "messages_unacknowledged": 1,
+    })
+}
+
+fn policy(name: &str, queue: &str, definition: &Map<String, Value>) -> Value {
+    let mut policy = wanted().policy_body(queue, definition);
+    policy["name"] = json!(name);
+    policy
+}
+
+/// Its surroundings when all is well.
+fn around() -> Surroundings {
+    let wanted = wanted();
+    let binding = |key: &str| wanted.binding_body(key);
+    Surroundings {
+        exchange: Some(json!({"type": "topic", "durable": true})),
+        bindings: vec![binding("cart"), binding("asya-cart")],
+        policies: vec![
+            policy("asya-asya-cart", "asya-cart", &wanted.definition(VERSION)),
+            policy("asya-asya-cart-dlq", "asya-cart-dlq", &Map::new()),
+        ],
+        dead_letter_queue: Some(json!({
+            "arguments": {OWNER_ARGUMENT: "east/shop/cart"}, "messages": 4})),
+    }
+}
+
+fn look(queue: &Value, around: Option<&Surroundings>) -> Found {
+    found(&wanted(), VERSION, Location::default(), queue, around)
+}
+
+#[test]
+fn when_all_is_well_nothing_differs() {
+    let glance = look(&queue(), None);
+    assert_eq!(glance.mark, Mark::Of("east/shop/cart".to_owned()));
+    assert_eq!(glance.counters, Some(Counters { queued: 2, processing: 1 }));
+    assert_eq!((glance.drift, glance.unusable, glance.held), (vec![], None, None));
+    let whole = look(&queue(), Some(&around()));
+    assert_eq!((whole.drift, whole.shadowed, whole.held), (vec![], None, Some(7)));
+}
+
+#[test]
+fn what_the_broker_has_not_counted_is_unknown() {
+    let mut queue = queue();
+    for key in ["messages", "messages_ready", "messages_unacknowledged", "state"] {
+        queue.as_object_mut().unwrap().remove(key);
+    }
+    let found = look(&queue, Some(&around()));
+    assert_eq!((found.counters, found.held, found.unusable), (None, None, None));
+}
+
+#[test]
+fn each_difference_is_found_with_what_can_be_done_about_it() {
+    type Change = fn(&mut Value, &mut Surroundings);
+    let cases: [(&str, Change, &str, DriftKind); 9] = [
+        ("another type", |queue, _| queue["type"] = json!("classic"), "queueType", DriftKind::Fixed),
+        ("transient", |queue, _| queue["durable"] = json!(false), "durable", DriftKind::Fixed),
+        ("no exchange", |_, around| around.exchange = None, "exchange \"asya\"", DriftKind::Settable),
+        (
+            "an exchange of another type",
+            |_, around| around.exchange = Some(json!({"type": "direct", "durable": true})),
+            "exchange \"asya\"",
+            DriftKind::Fixed,
+        ),
+        (
+            "a binding is gone",
+            |_, around| drop(around.bindings.pop()),
+            "binding",
+            DriftKind::Settable,
+        ),
+        (
+            "the binding of another",
+            |_, around| around.bindings[0]["arguments"] = json!({}),
+            "binding",
+            DriftKind::Settable,
+        ),
+        (
+            "no policy",
+            |_, around| drop(around.policies.remove(0)),
+            "policy \"asya-asya-cart\"",
+            DriftKind::Settable,
+        ),
+        (
+            "a changed policy",
+            |_, around| around.policies[0]["definition"]["delivery-limit"] = json!(99),
+            "policy \"asya-asya-cart\"",
+            DriftKind::Settable,
+        ),
+        (
+            "no dead-letter queue",
+            |_, around| around.dead_letter_queue = None,
+            "deadLetter",
+            DriftKind::Settable,
+        ),
+    ];
+    for (reason, change, what, kind) in cases {
+        let (mut queue, mut around) = (queue(), around());
+        change(&mut queue, &mut around);
+        let found = look(&queue, Some(&around)).drift;
+        let found: Vec<_> = found.iter().map(|drift| (drift.what.as_str(), drift.kind)).collect();
+        assert_eq!(found, [(what, kind)], "{reason}");
+    }
+}
+
+#[test]
+fn a_glance_sees_that_another_policy_applies() {
+    for (key, value) in [("policy", json!("ops")), ("effective_policy_definition", json!([]))] {
+        let mut queue = queue();
+        queue[key] = value;
+        assert_eq!(look(&queue, None).drift.len(), 1, "{key}");
+    }
+}
+
+#[test]
+fn policies_in_the_way_are_named() {
+    let mut displaced = queue();
+    displaced["policy"] = json!("ops");
+    let found = look(&displaced, Some(&around())).shadowed.unwrap();
+    assert!(found.starts_with("policy \"ops\" applies to queue \"asya-cart\" in place of"), "{found}");
+
+    let mut around = around();
+    let mut other = policy("all", "", &Map::new());
+    other["pattern"] = json!("^asya-");
+    around.policies.push(other);
+    let found = look(&queue(), Some(&around)).shadowed.unwrap();
+    assert!(found.contains("in place of \"all\", of which nothing holds"), "{found}");
+    around.policies[2]["apply-to"] = json!("exchanges");
+    assert_eq!(look(&queue(), Some(&around)).shadowed, None);
+}
+
+#[test]
+fn an_adopted_queue_has_its_mark_at_its_bindings() {
+    let mut queue = queue();
+    queue["arguments"] = json!({"x-queue-type": "quorum"});
+    assert_eq!(look(&queue, None).mark, Mark::Unread);
+    assert_eq!(look(&queue, Some(&around())).mark, Mark::Of("east/shop/cart".to_owned()));
+    let unbound = Surroundings { bindings: Vec::new(), ..around() };
+    assert_eq!(look(&queue, Some(&unbound)).mark, Mark::None);
+}
