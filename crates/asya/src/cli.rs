@@ -72,7 +72,9 @@ impl Sources {
             observed,
             schemas: self.required_schemas,
             xrd: self.xrd,
-            context_files: context_files.map(|(key, path)| (key, path.into())).collect(),
+            context_files: context_files
+                .map(|(key, path)| (key, path.into()))
+                .collect(),
             context_values: self.context_values,
             namespace: self.namespace,
         }

@@ -35,9 +35,10 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
                 if !explanation.contradictions.is_empty() {
                     printer.hint("keep the field in one of the flavors, or set it in the actor");
                 }
-                let status = match explanation.faults.is_empty() {
-                    true => ExitStatus::Success,
-                    false => ExitStatus::Failure,
+                let status = if explanation.faults.is_empty() {
+                    ExitStatus::Success
+                } else {
+                    ExitStatus::Failure
                 };
                 explanations.push(explanation);
                 status
@@ -60,7 +61,11 @@ fn text(explanations: &[Explanation], form: Form) -> Result<String, String> {
     };
     match form {
         Form::Table => {
-            let tables: Vec<_> = explanations.iter().filter(says_something).map(table).collect();
+            let tables: Vec<_> = explanations
+                .iter()
+                .filter(says_something)
+                .map(table)
+                .collect();
             Ok(tables.join("\n"))
         }
         Form::Json => {

@@ -44,7 +44,12 @@ pub(super) fn of(inputs: &Inputs, messages: &[String]) -> Vec<Contradiction> {
     }
     let mut paths: Vec<&FieldPath> = conflicts.iter().map(|conflict| &conflict.path).collect();
     paths.dedup();
-    let sides = |path: &FieldPath| flavors.iter().filter_map(|flavor| flavor.side(path)).collect();
+    let sides = |path: &FieldPath| {
+        flavors
+            .iter()
+            .filter_map(|flavor| flavor.side(path))
+            .collect()
+    };
     paths
         .into_iter()
         .map(|path| Contradiction {
@@ -65,7 +70,9 @@ impl Flavor<'_> {
         let shown = redacted(&self.document);
         Some(Side {
             flavor: self.name.to_owned(),
-            value: at(&shown, path).cloned().unwrap_or_else(|| Value::from(HIDDEN)),
+            value: at(&shown, path)
+                .cloned()
+                .unwrap_or_else(|| Value::from(HIDDEN)),
         })
     }
 }
@@ -95,7 +102,11 @@ fn flavors(inputs: &Inputs) -> Vec<Flavor<'_>> {
 
 fn conflicts(inputs: &Inputs, flavors: &[Flavor<'_>]) -> Option<Conflicts> {
     let legacy = inputs.composite.machinery() == Machinery::Legacy;
-    let spec = inputs.composite.object().get(&["spec"]).and_then(Value::as_object);
+    let spec = inputs
+        .composite
+        .object()
+        .get(&["spec"])
+        .and_then(Value::as_object);
     let mut own = without_machinery(spec.cloned().unwrap_or_default(), legacy);
     normalise_aliases(&mut own).ok()?;
     let mut left_out = INFRASTRUCTURE.to_vec();

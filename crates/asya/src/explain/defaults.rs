@@ -18,7 +18,11 @@ pub(super) fn add(explanation: &mut Explanation, resolved: &Resolved<'_>, spec: 
     defaults.add(["actor"], super::name(resolved.inputs), of_name);
     match Form::of(spec) {
         Ok(Form::Inline) => {
-            defaults.add(["imagePullPolicy"], json!(spec.image_pull_policy()), plain());
+            defaults.add(
+                ["imagePullPolicy"],
+                json!(spec.image_pull_policy()),
+                plain(),
+            );
             defaults.python(spec);
         }
         Ok(Form::Workload) => defaults.python(spec),
@@ -53,9 +57,10 @@ impl Defaults<'_> {
 
     fn python(&mut self, spec: &Spec) {
         let python = spec.python_executable();
-        let origin = match Spec::default().python_executable() == python {
-            true => plain(),
-            false => Origin::Default(Some("ASYA_PYTHONEXECUTABLE in env".to_owned())),
+        let origin = if python == Spec::default().python_executable() {
+            plain()
+        } else {
+            Origin::Default(Some("ASYA_PYTHONEXECUTABLE in env".to_owned()))
         };
         self.add(["pythonExecutable"], python, origin);
     }
@@ -79,12 +84,20 @@ impl Defaults<'_> {
 
     /// Without scaling somebody must say how many: a live workload is left as it is.
     fn replicas(&mut self, spec: &Spec, resolved: &Resolved<'_>) {
-        if spec.workload.as_ref().is_some_and(|workload| workload.replicas.is_some()) {
+        if spec
+            .workload
+            .as_ref()
+            .is_some_and(|workload| workload.replicas.is_some())
+        {
             return;
         }
         let live = [WorkloadKind::Deployment, WorkloadKind::StatefulSet]
             .into_iter()
-            .find_map(|kind| resolved.observed(kind.resource_name())?.get(&["spec", "replicas"]));
+            .find_map(|kind| {
+                resolved
+                    .observed(kind.resource_name())?
+                    .get(&["spec", "replicas"])
+            });
         match live {
             Some(live) => {
                 let origin = Origin::Default(Some("the live workload's".to_owned()));
@@ -106,7 +119,11 @@ impl Defaults<'_> {
         let policy = of_platform.image_pull_policy.unwrap_or_default();
         self.add(["sidecar", "imagePullPolicy"], json!(policy), origin);
         if let Some(resources) = of_platform.resources {
-            self.add(["sidecar", "resources"], resources, platform("sidecar.resources"));
+            self.add(
+                ["sidecar", "resources"],
+                resources,
+                platform("sidecar.resources"),
+            );
         }
     }
 
@@ -126,9 +143,15 @@ impl Defaults<'_> {
             Config::Sqs(sqs) => sqs.dead_letter,
             Config::RabbitMq(rabbitmq) => rabbitmq.dead_letter,
         };
-        let origin = |field: &str, is_set: bool| match is_set {
-            true => platform(&format!("transports.{}.config.deadLetter.{field}", transport.name)),
-            false => Origin::Default(Some(format!("transport type {}", transport.r#type()))),
+        let origin = |field: &str, is_set: bool| {
+            if is_set {
+                platform(&format!(
+                    "transports.{}.config.deadLetter.{field}",
+                    transport.name
+                ))
+            } else {
+                Origin::Default(Some(format!("transport type {}", transport.r#type())))
+            }
         };
         let dead_letter = transport.dead_letter(spec.queue.dead_letter);
         let path = |field| ["queue", "deadLetter", field];
@@ -136,7 +159,11 @@ impl Defaults<'_> {
         self.add(path("enabled"), dead_letter.enabled, enabled);
         if dead_letter.enabled {
             let count = origin("maxReceiveCount", of_platform.max_receive_count.is_some());
-            self.add(path("maxReceiveCount"), dead_letter.max_receive_count, count);
+            self.add(
+                path("maxReceiveCount"),
+                dead_letter.max_receive_count,
+                count,
+            );
         }
     }
 }

@@ -63,7 +63,10 @@ pub(super) fn add(explanation: &mut Explanation, resolved: &Resolved<'_>, spec: 
         Config::Sqs(sqs) => {
             let (value, from) = match sqs.visibility_timeout_seconds {
                 Some(given) => {
-                    let setting = format!("transports.{}.config.visibilityTimeoutSeconds", transport.name);
+                    let setting = format!(
+                        "transports.{}.config.visibilityTimeoutSeconds",
+                        transport.name
+                    );
                     (given, Origin::Platform(setting).to_string())
                 }
                 None => (visibility_timeout_seconds(timeout), TWICE.to_owned()),

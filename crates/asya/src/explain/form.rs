@@ -50,7 +50,9 @@ pub fn table(explanation: &Explanation) -> String {
 
 /// Appends a table behind an empty line.
 fn columns(head: [&str; 3], rows: impl Iterator<Item = [String; 3]>, text: &mut String) {
-    let rows: Vec<_> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
+    let rows: Vec<_> = std::iter::once(head.map(str::to_owned))
+        .chain(rows)
+        .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths = [0, 1].map(|column| width(column).unwrap_or_default());
     text.push('\n');

@@ -123,7 +123,11 @@ struct Resolved<'a> {
 impl<'a> Resolved<'a> {
     /// None where it did not get as far as a resolved spec.
     fn read(inputs: &'a Inputs, outcome: &Outcome) -> Option<Self> {
-        let xr = outcome.desired.composite.as_ref().and_then(|xr| xr.resource.as_ref());
+        let xr = outcome
+            .desired
+            .composite
+            .as_ref()
+            .and_then(|xr| xr.resource.as_ref());
         let in_context = |key| value::map(outcome.context.as_ref()?, &[key]);
         let document = xr
             .and_then(|xr| value::map(xr, &["spec"]))
@@ -149,7 +153,9 @@ impl<'a> Resolved<'a> {
         let leaves = self.facts.origins.leaves(&self.document).into_iter();
         leaves
             .map(|(path, origin)| Field {
-                value: at(&shown, &path).cloned().unwrap_or_else(|| Value::from(HIDDEN)),
+                value: at(&shown, &path)
+                    .cloned()
+                    .unwrap_or_else(|| Value::from(HIDDEN)),
                 origin: match origin {
                     merge::Origin::Layer(name) => Origin::Flavor(name),
                     merge::Origin::Top if path == FieldPath::from(["transport"]) => {
@@ -178,7 +184,10 @@ impl<'a> Resolved<'a> {
         if live.is_some_and(|live| !live.label(labels::TRANSPORT).is_empty()) {
             return Origin::LiveQueue;
         }
-        let chosen = self.platform.get("defaultTransport").and_then(Value::as_str);
+        let chosen = self
+            .platform
+            .get("defaultTransport")
+            .and_then(Value::as_str);
         Origin::Platform(match chosen {
             Some(name) if !name.is_empty() => "defaultTransport".to_owned(),
             _ => "the only enabled transport".to_owned(),
@@ -218,10 +227,11 @@ fn at<'a>(document: &'a Map<String, Value>, path: &FieldPath) -> Option<&'a Valu
     let Segment::Key(first) = first else {
         return None;
     };
-    rest.iter().try_fold(document.get(first)?, |value, segment| match segment {
-        Segment::Key(key) => value.get(key),
-        Segment::Index(index) => value.get(index),
-    })
+    rest.iter()
+        .try_fold(document.get(first)?, |value, segment| match segment {
+            Segment::Key(key) => value.get(key),
+            Segment::Index(index) => value.get(index),
+        })
 }
 
 /// The namespace of an actor: that of the claim, if it has one.

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 /// Words that are booleans in YAML 1.1, as Kubernetes' tools read it.
 const WORDS: [&str; 16] = [
-    "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF",
+    "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off",
+    "OFF",
 ];
 
 /// The keys of `documents` that stand unquoted in `text` and are such words.

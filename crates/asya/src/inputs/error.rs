@@ -131,10 +131,15 @@ impl InputError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NoYaml { folder } => {
-                format!("if its folders are examples, give those: {}", folder.join("*").display())
+                format!(
+                    "if its folders are examples, give those: {}",
+                    folder.join("*").display()
+                )
             }
             Self::NoActor { kind, .. } => match kind.as_str() {
-                "EnvironmentConfig" => "flavors and the platform's settings are given with -e".to_owned(),
+                "EnvironmentConfig" => {
+                    "flavors and the platform's settings are given with -e".to_owned()
+                }
                 "CompositeResourceDefinition" => "an XRD is given with --xrd".to_owned(),
                 _ => "give the Composition of its kind as well".to_owned(),
             },

@@ -30,7 +30,8 @@ const LEGACY_KIND: &str = "XAsyncActor";
 /// The Composition of an `AsyncActor`.
 const BUILT_IN: &str = include_str!("../../../../apis/asyncactors.asya.sh/composition.yaml");
 /// The Composition of an `XAsyncActor`.
-const BUILT_IN_LEGACY: &str = include_str!("../../../../apis/xasyncactors.asya.sh/composition.yaml");
+const BUILT_IN_LEGACY: &str =
+    include_str!("../../../../apis/xasyncactors.asya.sh/composition.yaml");
 
 /// What was typed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,7 +80,10 @@ pub fn load(arguments: &Arguments) -> Result<Loaded, InputError> {
     let mut files = Files::default();
     let positional = Positional::read(&arguments.files, &mut files)?;
     if positional.xrs.is_empty() {
-        let shown = arguments.files.iter().map(|path| path.display().to_string());
+        let shown = arguments
+            .files
+            .iter()
+            .map(|path| path.display().to_string());
         return Err(InputError::NoXr {
             files: shown.collect::<Vec<_>>().join(", "),
         });
@@ -89,7 +93,12 @@ pub fn load(arguments: &Arguments) -> Result<Loaded, InputError> {
             count: positional.xrs.len(),
         });
     }
-    let shared = Shared::read(arguments, positional.composition, &positional.functions, &mut files)?;
+    let shared = Shared::read(
+        arguments,
+        positional.composition,
+        &positional.functions,
+        &mut files,
+    )?;
     let cases = positional.xrs.into_iter().map(|xr| Case {
         name: format!("{}: {}", xr.file.display(), xr.object),
         inputs: shared.inputs(xr, arguments, &mut files),
@@ -149,7 +158,9 @@ impl<'a> Positional<'a> {
                 });
             }
             self.composition = Some((file, object));
-        } else if object.kind() == "Function" && object.api_version().starts_with("pkg.crossplane.io/") {
+        } else if object.kind() == "Function"
+            && object.api_version().starts_with("pkg.crossplane.io/")
+        {
             let package = object.get(&["spec", "package"]).and_then(Value::as_str);
             let package = package.unwrap_or_default().to_owned();
             self.functions.insert(object.name().to_owned(), package);
@@ -315,12 +326,14 @@ fn composition_of(
     functions: &BTreeMap<String, String>,
 ) -> Result<Composition, CompositionError> {
     let composition = Composition::read(object)?;
-    Ok(composition.with_functions(|name| match functions.get(name) {
-        Some(package) if !is_own(name) && is_own(repository(package)) => {
-            repository(package).to_owned()
-        }
-        _ => name.to_owned(),
-    }))
+    Ok(
+        composition.with_functions(|name| match functions.get(name) {
+            Some(package) if !is_own(name) && is_own(repository(package)) => {
+                repository(package).to_owned()
+            }
+            _ => name.to_owned(),
+        }),
+    )
 }
 
 /// The last part of a package's repository: `function-x` of
@@ -361,10 +374,14 @@ fn xrd_in(file: &Path, files: &mut Files) -> Result<Xrd, InputError> {
     let found = objects.len();
     let mut objects = objects.into_iter();
     match (objects.next(), objects.next()) {
-        (Some(object), None) => {
-            Xrd::new(object).map_err(|source| InputError::Xrd { path: path(), source })
-        }
-        _ => Err(InputError::XrdCount { path: path(), found }),
+        (Some(object), None) => Xrd::new(object).map_err(|source| InputError::Xrd {
+            path: path(),
+            source,
+        }),
+        _ => Err(InputError::XrdCount {
+            path: path(),
+            found,
+        }),
     }
 }
 

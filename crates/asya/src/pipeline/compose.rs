@@ -98,7 +98,13 @@ pub(crate) fn compose(
         }
         let object = desired.resource.as_ref().map(Object::from_struct);
         let existing = existing.get(resource.as_str()).copied();
-        let object = complete(xr, &resource, object.unwrap_or_default(), existing, &mut events)?;
+        let object = complete(
+            xr,
+            &resource,
+            object.unwrap_or_default(),
+            existing,
+            &mut events,
+        )?;
         composed.insert(resource, object);
     }
     for resource in &unready {
@@ -112,7 +118,9 @@ pub(crate) fn compose(
         Ready::Unspecified => readiness(&unready),
     };
     let status = status(xr, desired_xr.resource.as_ref(), outcome.conditions, ready);
-    let deleted = existing.keys().filter(|name| !composed.contains_key(**name));
+    let deleted = existing
+        .keys()
+        .filter(|name| !composed.contains_key(**name));
     Ok(Rendered {
         deleted: deleted.map(|&name| name.to_owned()).collect(),
         composite: written(xr, &composed, status),
@@ -221,13 +229,13 @@ fn readiness(unready: &[String]) -> Condition {
 
 /// Sorted names as Crossplane lists them.
 fn listed(names: &[String]) -> String {
-    let (named, rest) = names.split_at(names.len().min(NAMED_IN_MESSAGES));
-    match named {
-        _ if !rest.is_empty() => format!("{}, and {} more", named.join(", "), rest.len()),
-        [others @ .., last] if named.len() == NAMED_IN_MESSAGES => {
+    let (shown, rest) = names.split_at(names.len().min(NAMED_IN_MESSAGES));
+    match shown {
+        _ if !rest.is_empty() => format!("{}, and {} more", shown.join(", "), rest.len()),
+        [others @ .., last] if shown.len() == NAMED_IN_MESSAGES => {
             format!("{}, and {last}", others.join(", "))
         }
-        _ => named.join(", "),
+        _ => shown.join(", "),
     }
 }
 
@@ -241,7 +249,10 @@ fn status(
 ) -> Map<String, Value> {
     let desired = desired.map(Object::from_struct).unwrap_or_default();
     let desired = desired.get(&["status"]);
-    let mut status = desired.and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut status = desired
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
     let mut conditions = Conditions::of(desired);
     conditions.set_all(xr.initial_conditions());
     let mut of_claim: Vec<Value> = Vec::new();
@@ -271,20 +282,32 @@ fn written(
     composed: &BTreeMap<String, Object>,
     status: Map<String, Value>,
 ) -> Object {
-    let mut references: Vec<Value> = composed.values().map(|object| xr.reference(object)).collect();
+    let mut references: Vec<Value> = composed
+        .values()
+        .map(|object| xr.reference(object))
+        .collect();
     references.sort_by_cached_key(|reference| {
         let text = |key: &str| reference[key].as_str().unwrap_or_default();
-        ["apiVersion", "kind", "name", "namespace"].map(text).concat()
+        ["apiVersion", "kind", "name", "namespace"]
+            .map(text)
+            .concat()
     });
     let mut written = Object::default();
-    let identity = [("apiVersion", xr.object().api_version()), ("kind", xr.object().kind())];
+    let identity = [
+        ("apiVersion", xr.object().api_version()),
+        ("kind", xr.object().kind()),
+    ];
     for (key, text) in identity {
-        written.map_mut(&[]).insert(key.to_owned(), Value::from(text));
+        written
+            .map_mut(&[])
+            .insert(key.to_owned(), Value::from(text));
     }
     written.set_metadata("name", xr.object().name());
     written.set_metadata("namespace", xr.object().namespace());
     let machinery = written.map_mut(xr.machinery().path());
     machinery.insert("resourceRefs".to_owned(), Value::Array(references));
-    written.map_mut(&[]).insert("status".to_owned(), Value::Object(status));
+    written
+        .map_mut(&[])
+        .insert("status".to_owned(), Value::Object(status));
     written
 }

@@ -62,7 +62,10 @@ impl Composite {
     /// # Errors
     /// When it has no API version, kind or name.
     pub fn new(object: Object, machinery: Machinery) -> Result<Self, CompositeError> {
-        let missing = [("apiVersion", object.api_version()), ("kind", object.kind())];
+        let missing = [
+            ("apiVersion", object.api_version()),
+            ("kind", object.kind()),
+        ];
         if let Some((field, _)) = missing.into_iter().find(|(_, text)| text.is_empty()) {
             return Err(CompositeError::NoKind { field });
         }
@@ -123,7 +126,11 @@ impl Composite {
 
     /// The labels that the user wants the Composition to have.
     pub(crate) fn composition_labels(&self) -> Option<&Map<String, Value>> {
-        let path = [self.machinery.path(), &["compositionSelector", "matchLabels"]].concat();
+        let path = [
+            self.machinery.path(),
+            &["compositionSelector", "matchLabels"],
+        ]
+        .concat();
         self.object.get(&path)?.as_object()
     }
 

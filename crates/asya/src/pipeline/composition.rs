@@ -123,7 +123,9 @@ pub enum CompositionError {
         kind: String,
     },
     /// The XR selects Compositions by a label that this one does not have.
-    #[error("the XR selects Compositions with label {label}, which Composition {name:?} does not have")]
+    #[error(
+        "the XR selects Compositions with label {label}, which Composition {name:?} does not have"
+    )]
     LabelMissing {
         /// Its name.
         name: String,
@@ -154,12 +156,17 @@ impl Composition {
             return Err(CompositionError::NoPipeline { name });
         }
         for (position, step) in spec.pipeline.iter().enumerate() {
-            if spec.pipeline[..position].iter().any(|earlier| earlier.name == step.name) {
+            if spec.pipeline[..position]
+                .iter()
+                .any(|earlier| earlier.name == step.name)
+            {
                 let step = step.name.clone();
                 return Err(CompositionError::StepTwice { name, step });
             }
         }
-        let labels = object.get(&["metadata", "labels"]).and_then(Value::as_object);
+        let labels = object
+            .get(&["metadata", "labels"])
+            .and_then(Value::as_object);
         Ok(Self {
             name,
             labels: labels.cloned().unwrap_or_default(),

@@ -94,7 +94,11 @@ impl Conditions {
 
     /// Sets a condition in its place, or behind the others.
     pub(crate) fn set(&mut self, condition: Condition) {
-        match self.0.iter_mut().find(|held| held.r#type == condition.r#type) {
+        match self
+            .0
+            .iter_mut()
+            .find(|held| held.r#type == condition.r#type)
+        {
             Some(held) if held.says_the_same_as(&condition) => {}
             Some(held) => *held = condition,
             None => self.0.push(condition),
@@ -136,7 +140,11 @@ mod tests {
         let mut conditions = Conditions::of(Some(&status));
         let mut generation = Condition::new("B", "True", "R");
         generation.observed_generation = 3;
-        for condition in [Condition::new("A", "False", "R"), generation, Condition::new("C", "Unknown", "")] {
+        for condition in [
+            Condition::new("A", "False", "R"),
+            generation,
+            Condition::new("C", "Unknown", ""),
+        ] {
             conditions.set(condition);
         }
         let mut status = Map::new();

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use function_kit::value::json_to_struct;
 use function_sdk_rust::proto::v1::{
-    Capability, MatchLabels, RequestMeta, Requirements, ResourceSelector, Resources, Result as FunctionResult,
-    RunFunctionRequest, RunFunctionResponse, Schema, SchemaSelector, Severity, State, Status,
-    Target, resource_selector::Match,
+    Capability, MatchLabels, RequestMeta, Requirements, ResourceSelector, Resources,
+    Result as FunctionResult, RunFunctionRequest, RunFunctionResponse, Schema, SchemaSelector,
+    Severity, State, Status, Target, resource_selector::Match,
 };
 use pbjson_types::Struct;
 use sha2::{Digest as _, Sha256};
@@ -75,9 +75,10 @@ impl EngineError {
     /// One line for each thing that is wrong.
     pub fn lines(&self) -> Vec<String> {
         match self {
-            Self::Fatal { step, messages, .. } => {
-                messages.iter().map(|message| fatal(step, message)).collect()
-            }
+            Self::Fatal { step, messages, .. } => messages
+                .iter()
+                .map(|message| fatal(step, message))
+                .collect(),
             Self::Unstable { .. } | Self::UnknownFunction { .. } => vec![self.to_string()],
         }
     }
@@ -206,21 +207,32 @@ fn bootstrap(
     };
     let resources = wanted.required_resources.iter().map(|required| {
         let by_name = required.name.clone().map(Match::MatchName);
-        let by_labels = || required.match_labels.clone().map(|labels| Match::MatchLabels(MatchLabels { labels }));
+        let by_labels = || {
+            required
+                .match_labels
+                .clone()
+                .map(|labels| Match::MatchLabels(MatchLabels { labels }))
+        };
         let selector = ResourceSelector {
             api_version: required.api_version.clone(),
             kind: required.kind.clone(),
             namespace: required.namespace.clone(),
             r#match: by_name.or_else(by_labels),
         };
-        (required.requirement_name.clone(), world.store.select(&selector))
+        (
+            required.requirement_name.clone(),
+            world.store.select(&selector),
+        )
     });
     let schemas = wanted.required_schemas.iter().map(|required| {
         let selector = SchemaSelector {
             api_version: required.api_version.clone(),
             kind: required.kind.clone(),
         };
-        (required.requirement_name.clone(), world.schemas.select(&selector))
+        (
+            required.requirement_name.clone(),
+            world.schemas.select(&selector),
+        )
     });
     (resources.collect(), schemas.collect())
 }
@@ -233,7 +245,10 @@ fn call(
     world: &World<'_>,
     mut request: RunFunctionRequest,
 ) -> Result<RunFunctionResponse, EngineError> {
-    let kept = (request.required_resources.clone(), request.required_schemas.clone());
+    let kept = (
+        request.required_resources.clone(),
+        request.required_schemas.clone(),
+    );
     let mut asked_before = None;
     for _ in 0..=MAX_ITERATIONS {
         let response = functions
@@ -262,12 +277,16 @@ fn answer(
 ) {
     let resources = |asked: &HashMap<String, ResourceSelector>| -> Vec<_> {
         let selectors = asked.iter();
-        selectors.map(|(key, selector)| (key.clone(), world.store.select(selector))).collect()
+        selectors
+            .map(|(key, selector)| (key.clone(), world.store.select(selector)))
+            .collect()
     };
     let schemas = asked.schemas.iter();
     request.extra_resources = resources(&asked.extra_resources).into_iter().collect();
     (request.required_resources, request.required_schemas) = kept;
-    request.required_resources.extend(resources(&asked.resources));
+    request
+        .required_resources
+        .extend(resources(&asked.resources));
     request
         .required_schemas
         .extend(schemas.map(|(key, selector)| (key.clone(), world.schemas.select(selector))));

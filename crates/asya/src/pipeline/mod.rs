@@ -98,7 +98,12 @@ pub fn render(inputs: &Inputs, functions: &Functions) -> Result<Rendered, Render
         composition,
         ..
     } = inputs;
-    Ok(compose::compose(composite, composition, &observed, outcome)?)
+    Ok(compose::compose(
+        composite,
+        composition,
+        &observed,
+        outcome,
+    )?)
 }
 
 /// Runs the pipeline and leaves it at that.

@@ -24,7 +24,14 @@ pub(crate) fn stable_uid(api_version: &str, kind: &str, namespace: &str, name: &
     uuid[6] = uuid[6] & 0x0f | 0x50; // version 5
     uuid[8] = uuid[8] & 0x3f | 0x80; // the variant of RFC 9562
     let hex = hex(&uuid);
-    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+    [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ]
+    .join("-")
 }
 
 /// The name of a composed object that no function named: `prefix`, shortened
@@ -77,12 +84,31 @@ mod tests {
     #[test]
     fn an_xr_without_a_uid_gets_crossplanes() {
         let cases = [
-            ("AsyncActor", "prod", "text-processor", "5ebd24a9-7468-5a6e-8b0c-dad017c5f120"),
-            ("AsyncActor", "", "nons", "eb402b62-d1d8-5102-bfa9-c6e17901f789"),
-            ("XAsyncActor", "", "a-x7kq2", "3e46906a-1f1f-544c-89a4-3ca4931da354"),
+            (
+                "AsyncActor",
+                "prod",
+                "text-processor",
+                "5ebd24a9-7468-5a6e-8b0c-dad017c5f120",
+            ),
+            (
+                "AsyncActor",
+                "",
+                "nons",
+                "eb402b62-d1d8-5102-bfa9-c6e17901f789",
+            ),
+            (
+                "XAsyncActor",
+                "",
+                "a-x7kq2",
+                "3e46906a-1f1f-544c-89a4-3ca4931da354",
+            ),
         ];
         for (kind, namespace, name, uid) in cases {
-            assert_eq!(stable_uid("asya.sh/v1alpha1", kind, namespace, name), uid, "{name}");
+            assert_eq!(
+                stable_uid("asya.sh/v1alpha1", kind, namespace, name),
+                uid,
+                "{name}"
+            );
         }
     }
 
@@ -93,12 +119,32 @@ mod tests {
         let cut = format!("{}-", "x".repeat(50));
         let cut_at_dash = format!("{}-{}", "x".repeat(50), "y".repeat(20));
         let cases = [
-            ("text-processor-", "alpha", "text-processor-732dc04ecbea", "the XR's name"),
-            ("foo-", "beta", "foo-8cd44317aede", "the function's generateName"),
+            (
+                "text-processor-",
+                "alpha",
+                "text-processor-732dc04ecbea",
+                "the XR's name",
+            ),
+            (
+                "foo-",
+                "beta",
+                "foo-8cd44317aede",
+                "the function's generateName",
+            ),
             ("foo", "beta", "foo-8cd44317aede", "one dash in between"),
             ("", "beta", "8cd44317aede", "no prefix at all"),
-            (&long, "beta", &format!("{cut}8cd44317aede"), "at most 63 characters"),
-            (&cut_at_dash, "beta", &format!("{cut}8cd44317aede"), "cut behind a dash"),
+            (
+                &long,
+                "beta",
+                &format!("{cut}8cd44317aede"),
+                "at most 63 characters",
+            ),
+            (
+                &cut_at_dash,
+                "beta",
+                &format!("{cut}8cd44317aede"),
+                "cut behind a dash",
+            ),
         ];
         for (prefix, resource, name, reason) in cases {
             assert_eq!(generated(prefix, uid, resource), name, "{reason}");

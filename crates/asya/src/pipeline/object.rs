@@ -61,7 +61,7 @@ impl Object {
     }
 
     /// The map at a path of keys, made where there is none.
-    pub fn map_mut(&mut self, path: &[&str]) -> &mut Map<String, Value> {
+    pub(crate) fn map_mut(&mut self, path: &[&str]) -> &mut Map<String, Value> {
         path.iter().fold(&mut self.0, |map, key| {
             let value = map.entry(*key).or_insert(Value::Null);
             if !value.is_object() {

@@ -45,18 +45,24 @@ impl Schemas {
     /// that it refers to put in its place; an empty one for a kind that no
     /// document describes.
     pub(crate) fn select(&self, selector: &SchemaSelector) -> Schema {
-        let found = self.described.get(&selector.api_version).and_then(|&position| {
-            let document = self.documents.get(position)?;
-            // What describes several kinds (DeleteOptions) is nobody's schema.
-            let is_wanted = |schema: &&Value| {
-                let wanted = (selector.api_version.clone(), selector.kind.clone());
-                kinds(schema) == [wanted]
-            };
-            let schema = document.values().find(is_wanted)?;
-            Some(resolved(document, schema, &mut Vec::new()))
-        });
+        let found = self
+            .described
+            .get(&selector.api_version)
+            .and_then(|&position| {
+                let document = self.documents.get(position)?;
+                // What describes several kinds (DeleteOptions) is nobody's schema.
+                let is_wanted = |schema: &&Value| {
+                    let wanted = (selector.api_version.clone(), selector.kind.clone());
+                    kinds(schema) == [wanted]
+                };
+                let schema = document.values().find(is_wanted)?;
+                Some(resolved(document, schema, &mut Vec::new()))
+            });
         Schema {
-            openapi_v3: found.as_ref().and_then(Value::as_object).map(json_to_struct),
+            openapi_v3: found
+                .as_ref()
+                .and_then(Value::as_object)
+                .map(json_to_struct),
         }
     }
 }
@@ -142,7 +148,10 @@ mod tests {
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),
         });
-        schema.openapi_v3.as_ref().map_or(Value::Null, struct_to_json)
+        schema
+            .openapi_v3
+            .as_ref()
+            .map_or(Value::Null, struct_to_json)
     }
 
     #[test]
@@ -157,7 +166,11 @@ mod tests {
             ("keda.sh/v1alpha1", "ScaledObject", false, "not served"),
         ];
         for (api_version, kind, described, reason) in cases {
-            assert_eq!(!select(&schemas, api_version, kind).is_null(), described, "{reason}");
+            assert_eq!(
+                !select(&schemas, api_version, kind).is_null(),
+                described,
+                "{reason}"
+            );
         }
         assert_eq!(select(&Schemas::default(), "v1", "ConfigMap"), Value::Null);
     }
@@ -180,7 +193,11 @@ mod tests {
     #[test]
     fn documents_that_are_none_are_passed_over() {
         let mut schemas = Schemas::default();
-        for document in [json!(null), json!({}), json!({"components": {"schemas": []}})] {
+        for document in [
+            json!(null),
+            json!({}),
+            json!({"components": {"schemas": []}}),
+        ] {
             schemas.add(document);
         }
         assert_eq!(schemas, Schemas::default());

@@ -49,7 +49,12 @@ impl<'a> Store<'a> {
                     namespace,
                     name,
                 };
-                self.0.get(&identity).into_iter().copied().map(item).collect()
+                self.0
+                    .get(&identity)
+                    .into_iter()
+                    .copied()
+                    .map(item)
+                    .collect()
             }
             labels => {
                 let wanted = match labels {
@@ -97,11 +102,6 @@ mod tests {
         Object::from(document.as_object().unwrap().clone())
     }
 
-    fn by_label(label: &str) -> Option<Match> {
-        let labels = [("l".to_owned(), label.to_owned())].into();
-        Some(Match::MatchLabels(MatchLabels { labels }))
-    }
-
     #[test]
     fn selectors_find_what_crossplane_finds() {
         let objects = [
@@ -113,17 +113,84 @@ mod tests {
             object("ConfigMap", "a", "one", "z"),
         ];
         let store = Store::of(objects.iter());
-        let named = |name: &str| Some(Match::MatchName(name.to_owned()));
+        let by_label = |label: &str| {
+            let labels = [("l".to_owned(), label.to_owned())].into();
+            Some(Match::MatchLabels(MatchLabels { labels }))
+        };
+        let by_name = |name: &str| Some(Match::MatchName(name.to_owned()));
         let cases = [
-            ("v1", "ConfigMap", Some("a"), named("two"), vec!["a/two"], "by name"),
-            ("v1", "ConfigMap", Some("c"), named("two"), vec![], "not in that namespace"),
-            ("v1", "ConfigMap", None, named("two"), vec![], "no namespace is cluster scope"),
-            ("v1", "ConfigMap", None, named("global"), vec!["/global"], "cluster scope"),
-            ("v2", "ConfigMap", Some("a"), named("two"), vec![], "another version"),
-            ("v1", "ConfigMap", None, by_label("x"), vec!["/global", "a/two", "b/two"], "by label"),
-            ("v1", "ConfigMap", Some("a"), by_label("x"), vec!["a/two"], "in one namespace"),
-            ("v1", "ConfigMap", None, by_label("z"), vec!["a/one"], "the later of two counts"),
-            ("v1", "ConfigMap", Some("a"), None, vec!["a/one", "a/two"], "every one"),
+            (
+                "v1",
+                "ConfigMap",
+                Some("a"),
+                by_name("two"),
+                vec!["a/two"],
+                "by name",
+            ),
+            (
+                "v1",
+                "ConfigMap",
+                Some("c"),
+                by_name("two"),
+                vec![],
+                "not in that namespace",
+            ),
+            (
+                "v1",
+                "ConfigMap",
+                None,
+                by_name("two"),
+                vec![],
+                "no namespace is cluster scope",
+            ),
+            (
+                "v1",
+                "ConfigMap",
+                None,
+                by_name("global"),
+                vec!["/global"],
+                "cluster scope",
+            ),
+            (
+                "v2",
+                "ConfigMap",
+                Some("a"),
+                by_name("two"),
+                vec![],
+                "another version",
+            ),
+            (
+                "v1",
+                "ConfigMap",
+                None,
+                by_label("x"),
+                vec!["/global", "a/two", "b/two"],
+                "by label",
+            ),
+            (
+                "v1",
+                "ConfigMap",
+                Some("a"),
+                by_label("x"),
+                vec!["a/two"],
+                "in one namespace",
+            ),
+            (
+                "v1",
+                "ConfigMap",
+                None,
+                by_label("z"),
+                vec!["a/one"],
+                "the later of two counts",
+            ),
+            (
+                "v1",
+                "ConfigMap",
+                Some("a"),
+                None,
+                vec!["a/one", "a/two"],
+                "every one",
+            ),
             ("v1", "Pod", None, None, vec![], "no such kind"),
         ];
         for (api_version, kind, namespace, r#match, expected, reason) in cases {

@@ -48,7 +48,10 @@ impl Xrd {
     /// When it is something else.
     pub fn new(object: Object) -> Result<Self, XrdError> {
         let is_xrd = object.kind() == "CompositeResourceDefinition"
-            && object.api_version().split_once('/').is_some_and(|(group, _)| group == GROUP);
+            && object
+                .api_version()
+                .split_once('/')
+                .is_some_and(|(group, _)| group == GROUP);
         if is_xrd {
             Ok(Self(object))
         } else {
@@ -151,12 +154,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn object(document: Value) -> Object {
+    fn object(document: &Value) -> Object {
         Object::from(document.as_object().unwrap().clone())
     }
 
     fn xrd(api_version: &str, scope: Option<&str>) -> Result<Xrd, XrdError> {
-        Xrd::new(object(json!({
+        Xrd::new(object(&json!({
             "apiVersion": api_version, "kind": "CompositeResourceDefinition", "metadata": {"name": "things.example.org"},
             "spec": {"group": "example.org", "names": {"kind": "Thing"}, "scope": scope, "versions": [
                 {"name": "v1", "schema": {"openAPIV3Schema": {"properties": {"spec": {"default": {}, "properties": {
@@ -173,16 +176,33 @@ mod tests {
 
     #[test]
     fn scope_and_version_say_whether_an_xr_is_a_legacy_one() {
-        let (v1, v2) = ("apiextensions.crossplane.io/v1", "apiextensions.crossplane.io/v2");
+        let (v1, v2) = (
+            "apiextensions.crossplane.io/v1",
+            "apiextensions.crossplane.io/v2",
+        );
         let cases = [
             (v1, None, Machinery::Legacy, "the default of v1"),
             (v1, Some("LegacyCluster"), Machinery::Legacy, "said"),
-            (v1, Some("Namespaced"), Machinery::Modern, "v1 can be modern"),
+            (
+                v1,
+                Some("Namespaced"),
+                Machinery::Modern,
+                "v1 can be modern",
+            ),
             (v2, None, Machinery::Modern, "the default of v2"),
-            (v2, Some("LegacyCluster"), Machinery::Legacy, "read back as v2"),
+            (
+                v2,
+                Some("LegacyCluster"),
+                Machinery::Legacy,
+                "read back as v2",
+            ),
         ];
         for (api_version, scope, expected, reason) in cases {
-            assert_eq!(xrd(api_version, scope).unwrap().machinery(), expected, "{reason}");
+            assert_eq!(
+                xrd(api_version, scope).unwrap().machinery(),
+                expected,
+                "{reason}"
+            );
         }
         assert!(matches!(xrd("v1", None), Err(XrdError::NotAnXrd { .. })));
     }
@@ -191,7 +211,11 @@ mod tests {
     fn defaults_are_filled_in_where_the_api_server_fills_them_in() {
         let cases = [
             (json!(null), json!(null), "no spec, no defaults in it"),
-            (json!({}), json!({"size": 3, "maybe": 1, "made": {"inner": "x"}}), "at any depth"),
+            (
+                json!({}),
+                json!({"size": 3, "maybe": 1, "made": {"inner": "x"}}),
+                "at any depth",
+            ),
             (
                 json!({"size": 5, "maybe": null, "made": {"inner": "y"}}),
                 json!({"size": 5, "maybe": null, "made": {"inner": "y"}}),
@@ -209,21 +233,36 @@ mod tests {
             if spec.is_null() {
                 thing.as_object_mut().unwrap().remove("spec");
             }
-            let mut thing = object(thing);
-            xrd("apiextensions.crossplane.io/v2", None).unwrap().default_fields(&mut thing).unwrap();
-            assert_eq!(thing.get(&["spec"]).cloned().unwrap_or_default(), expected, "{reason}");
+            let mut thing = object(&thing);
+            xrd("apiextensions.crossplane.io/v2", None)
+                .unwrap()
+                .default_fields(&mut thing)
+                .unwrap();
+            assert_eq!(
+                thing.get(&["spec"]).cloned().unwrap_or_default(),
+                expected,
+                "{reason}"
+            );
         }
     }
 
     #[test]
     fn an_xrd_of_something_else_is_refused() {
         let cases = [
-            ("example.org/v1", "Other", "defines Thing.example.org, not Other.example.org"),
-            ("other.org/v1", "Thing", "defines Thing.example.org, not Thing.other.org"),
+            (
+                "example.org/v1",
+                "Other",
+                "defines Thing.example.org, not Other.example.org",
+            ),
+            (
+                "other.org/v1",
+                "Thing",
+                "defines Thing.example.org, not Thing.other.org",
+            ),
             ("example.org/v2", "Thing", "has no version \"v2\""),
         ];
         for (api_version, kind, message) in cases {
-            let mut thing = object(json!({"apiVersion": api_version, "kind": kind}));
+            let mut thing = object(&json!({"apiVersion": api_version, "kind": kind}));
             let xrd = xrd("apiextensions.crossplane.io/v2", None).unwrap();
             let error = xrd.default_fields(&mut thing).unwrap_err().to_string();
             assert!(error.ends_with(message), "{error}");

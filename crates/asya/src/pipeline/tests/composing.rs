@@ -43,7 +43,8 @@ fn an_actor_without_anything_is_ready() {
 
 #[test]
 fn a_composed_object_is_named_labelled_and_owned() {
-    let with_metadata = |metadata: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+    let with_metadata =
+        |metadata: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
     let cases = [
         (
             json!({"apiVersion": "v1", "kind": "ConfigMap"}),
@@ -55,7 +56,11 @@ fn a_composed_object_is_named_labelled_and_owned() {
             json!({"name": "foo-1530edd3fcc5", "generateName": "foo-"}),
             "with a prefix of the function's",
         ),
-        (with_metadata(json!({"name": "own"})), json!({"name": "own"}), "named by the function"),
+        (
+            with_metadata(json!({"name": "own"})),
+            json!({"name": "own"}),
+            "named by the function",
+        ),
     ];
     for (desired, expected, reason) in cases {
         let rendered = rendered(&inputs(actor()), desiring(desired)).unwrap();
@@ -73,9 +78,11 @@ fn a_composed_object_is_named_labelled_and_owned() {
 fn an_object_that_exists_keeps_its_name() {
     let mut inputs = inputs(actor());
     let observed = |name: &str, resource: &str| {
-        object(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
-            "name": name, "namespace": "prod", "generateName": "gg-", "annotations": {RESOURCE_NAME: resource},
-        }}))
+        object(
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+                "name": name, "namespace": "prod", "generateName": "gg-", "annotations": {RESOURCE_NAME: resource},
+            }}),
+        )
     };
     inputs.observed = vec![observed("kept", "one"), observed("old", "gone")];
     let desired = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new", "generateName": "q-"}});
@@ -105,7 +112,9 @@ fn a_legacy_xr_keeps_its_own_things_in_spec_and_its_objects_where_they_are() {
             "crossplane.io/claim-name": "a", "crossplane.io/claim-namespace": "ns", "crossplane.io/composite": "a-x7kq2",
         }},
     }));
-    let mut answer = desiring(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "q", "namespace": "ns"}}));
+    let mut answer = desiring(
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "q", "namespace": "ns"}}),
+    );
     answer["conditions"] = json!([
         {"type": "A", "status": "STATUS_CONDITION_TRUE", "reason": "R", "target": "TARGET_COMPOSITE_AND_CLAIM"},
         {"type": "B", "status": "STATUS_CONDITION_TRUE", "reason": "R", "target": "TARGET_COMPOSITE"},
@@ -130,18 +139,31 @@ fn readiness_names_three_and_counts_the_rest() {
         (vec!["b"], "Unready resources: b"),
         (vec!["b", "a"], "Unready resources: a, b"),
         (vec!["c", "b", "a"], "Unready resources: a, b, and c"),
-        (vec!["d", "c", "b", "a"], "Unready resources: a, b, c, and 1 more"),
+        (
+            vec!["d", "c", "b", "a"],
+            "Unready resources: a, b, c, and 1 more",
+        ),
     ];
     for (unready, message) in cases {
         let mut resources = Map::new();
         for name in unready {
-            let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
-            resources.insert(name.to_owned(), json!({"resource": object, "ready": "READY_FALSE"}));
+            let object =
+                json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+            resources.insert(
+                name.to_owned(),
+                json!({"resource": object, "ready": "READY_FALSE"}),
+            );
         }
-        resources.insert("ready".to_owned(), json!({
-            "resource": {"apiVersion": "v1", "kind": "ConfigMap"}, "ready": "READY_TRUE",
-        }));
-        let documents = everything(&inputs(actor()), json!({"desired": {"resources": resources}}));
+        resources.insert(
+            "ready".to_owned(),
+            json!({
+                "resource": {"apiVersion": "v1", "kind": "ConfigMap"}, "ready": "READY_TRUE",
+            }),
+        );
+        let documents = everything(
+            &inputs(actor()),
+            json!({"desired": {"resources": resources}}),
+        );
         let mut expected = condition("Ready", "False", "Creating");
         expected["message"] = json!(message);
         assert_eq!(documents[0]["status"]["conditions"][2], expected);
@@ -150,11 +172,17 @@ fn readiness_names_three_and_counts_the_rest() {
 
 #[test]
 fn a_function_may_decide_on_readiness_itself() {
-    for (ready, status, reason) in [("READY_TRUE", "True", "Available"), ("READY_FALSE", "False", "Creating")] {
+    for (ready, status, reason) in [
+        ("READY_TRUE", "True", "Available"),
+        ("READY_FALSE", "False", "Creating"),
+    ] {
         let mut answer = desiring(json!({"apiVersion": "v1", "kind": "ConfigMap"}));
         answer["desired"]["composite"] = json!({"ready": ready});
         let documents = everything(&inputs(actor()), answer);
-        assert_eq!(documents[0]["status"]["conditions"][2], condition("Ready", status, reason));
+        assert_eq!(
+            documents[0]["status"]["conditions"][2],
+            condition("Ready", status, reason)
+        );
     }
 }
 
@@ -179,7 +207,10 @@ fn the_status_is_the_desired_one_with_every_condition() {
     responsive["observedGeneration"] = json!(4);
     let mut unsure = condition("Unsure", "Unknown", "R");
     unsure["message"] = json!("m");
-    assert_eq!(documents[0]["spec"], json!({"crossplane": {"resourceRefs": []}}));
+    assert_eq!(
+        documents[0]["spec"],
+        json!({"crossplane": {"resourceRefs": []}})
+    );
     assert_eq!(
         documents[0]["status"],
         json!({"word": "new", "n": 3, "conditions": [
@@ -238,7 +269,11 @@ fn the_full_xr_is_the_users_with_what_is_written_laid_over() {
     let documents = rendered(&inputs, answer)
         .unwrap()
         .documents(&inputs.composite, include);
-    assert_eq!(documents.len(), 1, "no event: the XR had chosen its Composition already");
+    assert_eq!(
+        documents.len(),
+        1,
+        "no event: the XR had chosen its Composition already"
+    );
     assert_eq!(documents[0]["metadata"]["labels"], json!({"team": "nlp"}));
     assert_eq!(
         documents[0]["spec"],
@@ -246,7 +281,10 @@ fn the_full_xr_is_the_users_with_what_is_written_laid_over() {
     );
     let mut status = documents[0]["status"].clone();
     status.as_object_mut().unwrap().remove("conditions");
-    assert_eq!(status, json!({"kept": 7, "flag": false, "list": [], "map": {"a": 1}}));
+    assert_eq!(
+        status,
+        json!({"kept": 7, "flag": false, "list": [], "map": {"a": 1}})
+    );
 }
 
 #[test]
@@ -254,21 +292,32 @@ fn what_could_not_be_applied_is_refused() {
     let controlled = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
         "ownerReferences": [{"kind": "Deployment", "name": "d", "uid": "u", "controller": true}],
     }});
-    let named = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+    let named =
+        |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
     let cases = [
-        (json!({"apiVersion": "v1"}), "desired composed resource \"one\" has no kind"),
-        (controlled, "is already controlled by Deployment \"d\" (UID u)"),
+        (
+            json!({"apiVersion": "v1"}),
+            "desired composed resource \"one\" has no kind",
+        ),
+        (
+            controlled,
+            "is already controlled by Deployment \"d\" (UID u)",
+        ),
         (named("Upper"), "has an invalid name \"Upper\""),
     ];
     for (desired, message) in cases {
-        let error = rendered(&inputs(actor()), desiring(desired)).unwrap_err().to_string();
+        let error = rendered(&inputs(actor()), desiring(desired))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(message), "{error}");
     }
 }
 
 #[test]
 fn observed_objects_that_cannot_be_the_xrs_are_refused() {
-    let observed = |metadata: Value| object(json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}));
+    let observed = |metadata: Value| {
+        object(json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}))
+    };
     let annotations = json!({RESOURCE_NAME: "one"});
     let foreign = json!([{"kind": "AsyncActor", "name": "other", "uid": "u", "controller": true}]);
     let cases = [
@@ -288,20 +337,27 @@ fn observed_objects_that_cannot_be_the_xrs_are_refused() {
     for (metadata, message) in cases {
         let mut inputs = inputs(actor());
         inputs.observed = vec![observed(metadata)];
-        assert_eq!(rendered(&inputs, json!({})).unwrap_err().to_string(), message);
+        assert_eq!(
+            rendered(&inputs, json!({})).unwrap_err().to_string(),
+            message
+        );
     }
 }
 
 #[test]
 fn a_composition_for_something_else_is_refused() {
     let mut inputs = inputs(actor());
-    inputs.composition = composition("Other", json!([{"step": "one", "functionRef": {"name": "fake"}}]));
+    inputs.composition = composition(
+        "Other",
+        json!([{"step": "one", "functionRef": {"name": "fake"}}]),
+    );
     assert_eq!(
         rendered(&inputs, json!({})).unwrap_err().to_string(),
         "Composition \"actors\" composes asya.sh/v1alpha1 Other, not asya.sh/v1alpha1 AsyncActor"
     );
     let mut xr = actor();
-    xr["spec"] = json!({"crossplane": {"compositionSelector": {"matchLabels": {"provider": "aws"}}}});
+    xr["spec"] =
+        json!({"crossplane": {"compositionSelector": {"matchLabels": {"provider": "aws"}}}});
     let selecting = super::inputs(xr);
     assert_eq!(
         rendered(&selecting, json!({})).unwrap_err().to_string(),
@@ -312,7 +368,13 @@ fn a_composition_for_something_else_is_refused() {
 #[test]
 fn the_context_is_shown_as_the_last_function_left_it() {
     let context = everything(&inputs(actor()), json!({}));
-    assert!(context.iter().all(|document| document["kind"] != "Context"), "it left none");
+    assert!(
+        context.iter().all(|document| document["kind"] != "Context"),
+        "it left none"
+    );
     let rendered = rendered(&inputs(actor()), json!({"context": {"a.b/c": {"n": 1}}})).unwrap();
-    assert_eq!(struct_to_json(&rendered.context.unwrap()), json!({"a.b/c": {"n": 1}}));
+    assert_eq!(
+        struct_to_json(&rendered.context.unwrap()),
+        json!({"a.b/c": {"n": 1}})
+    );
 }

@@ -20,7 +20,9 @@ fn fetched(request: &Value, field: &str) -> Value {
         .into_iter()
         .map(|(key, resources)| {
             let items = resources["items"].as_array().cloned().unwrap_or_default();
-            let names = items.iter().map(|item| item["resource"]["data"]["of"].clone());
+            let names = items
+                .iter()
+                .map(|item| item["resource"]["data"]["of"].clone());
             (key, names.collect())
         })
         .collect::<Map<_, _>>()
@@ -107,12 +109,26 @@ fn a_function_is_called_until_it_asks_twice_for_the_same() {
     };
     let cases = [
         (vec![json!({})], 1, "nothing is asked for"),
-        (vec![json!({"requirements": {}})], 2, "an empty set is not none"),
+        (
+            vec![json!({"requirements": {}})],
+            2,
+            "an empty set is not none",
+        ),
         (vec![asking(&["a"])], 2, "the same each time"),
-        (vec![asking(&["a"]), asking(&["a", "b"])], 3, "one thing leads to another"),
+        (
+            vec![asking(&["a"]), asking(&["a", "b"])],
+            3,
+            "one thing leads to another",
+        ),
         (vec![asking(&["a"]), json!({})], 3, "nothing any more"),
         (
-            vec![asking(&["a"]), asking(&["b"]), asking(&["c"]), asking(&["d"]), asking(&["e"])],
+            vec![
+                asking(&["a"]),
+                asking(&["b"]),
+                asking(&["c"]),
+                asking(&["d"]),
+                asking(&["e"]),
+            ],
             6,
             "at the last moment",
         ),
@@ -126,7 +142,8 @@ fn a_function_is_called_until_it_asks_twice_for_the_same() {
 
 #[test]
 fn a_function_that_never_stops_asking_is_stopped() {
-    let answers = (0..7).map(|n| json!({"requirements": {"resources": {"k": selector(&n.to_string())}}}));
+    let answers =
+        (0..7).map(|n| json!({"requirements": {"resources": {"k": selector(&n.to_string())}}}));
     let (functions, requests) = answering(answers.collect());
     let error = render(&inputs(actor()), &functions).unwrap_err();
     assert_eq!(
@@ -139,21 +156,27 @@ fn a_function_that_never_stops_asking_is_stopped() {
 #[test]
 fn what_is_asked_for_is_fetched_and_bootstrap_requirements_stay() {
     let mut inputs = inputs(actor());
-    inputs.required = vec![environment_config("platform", "x"), environment_config("gpu", "x")];
+    inputs.required = vec![
+        environment_config("platform", "x"),
+        environment_config("gpu", "x"),
+    ];
     inputs.schemas.add(json!({"components": {"schemas": {"cm": {"type": "object",
         "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "ConfigMap"}]}}}}));
     let (version, kind) = ("apiextensions.crossplane.io/v1beta1", "EnvironmentConfig");
-    inputs.composition = composition("AsyncActor", json!([{
-        "step": "one", "functionRef": {"name": "fake"}, "input": {"n": 1},
-        "requirements": {
-            "requiredResources": [
-                {"requirementName": "named", "apiVersion": version, "kind": kind, "name": "platform"},
-                {"requirementName": "labelled", "apiVersion": version, "kind": kind, "matchLabels": {"l": "x"}},
-                {"requirementName": "absent", "apiVersion": version, "kind": kind, "name": "nope"},
-            ],
-            "requiredSchemas": [{"requirementName": "served", "apiVersion": "v1", "kind": "ConfigMap"}],
-        },
-    }]));
+    inputs.composition = composition(
+        "AsyncActor",
+        json!([{
+            "step": "one", "functionRef": {"name": "fake"}, "input": {"n": 1},
+            "requirements": {
+                "requiredResources": [
+                    {"requirementName": "named", "apiVersion": version, "kind": kind, "name": "platform"},
+                    {"requirementName": "labelled", "apiVersion": version, "kind": kind, "matchLabels": {"l": "x"}},
+                    {"requirementName": "absent", "apiVersion": version, "kind": kind, "name": "nope"},
+                ],
+                "requiredSchemas": [{"requirementName": "served", "apiVersion": "v1", "kind": "ConfigMap"}],
+            },
+        }]),
+    );
     let (functions, requests) = answering(vec![
         json!({"context": {"first": true}, "requirements": {
             "resources": {"asked": selector("gpu"), "missing": selector("cpu")},
@@ -168,15 +191,25 @@ fn what_is_asked_for_is_fetched_and_bootstrap_requirements_stay() {
         fetched(&requests[0], "requiredResources"),
         json!({"named": ["platform"], "labelled": ["gpu", "platform"], "absent": []})
     );
-    assert_eq!(requests[0]["requiredSchemas"]["served"]["openapiV3"]["type"], "object");
+    assert_eq!(
+        requests[0]["requiredSchemas"]["served"]["openapiV3"]["type"],
+        "object"
+    );
     assert_eq!(requests[0]["input"], json!({"n": 1.0}));
     assert_eq!(
         fetched(&requests[1], "requiredResources"),
         json!({"named": ["platform"], "labelled": ["gpu", "platform"], "absent": [], "asked": ["gpu"], "missing": []})
     );
-    assert_eq!(fetched(&requests[1], "extraResources"), json!({"old": ["gpu"]}));
+    assert_eq!(
+        fetched(&requests[1], "extraResources"),
+        json!({"old": ["gpu"]})
+    );
     assert_eq!(requests[1]["requiredSchemas"]["unserved"], json!({}));
-    assert_eq!(requests[1]["context"], json!({"first": true}), "of the call before");
+    assert_eq!(
+        requests[1]["context"],
+        json!({"first": true}),
+        "of the call before"
+    );
     assert_eq!(
         fetched(&requests[2], "requiredResources"),
         json!({"named": ["platform"], "labelled": ["gpu", "platform"], "absent": [], "asked": ["gpu"]}),
@@ -197,18 +230,27 @@ fn a_step_gets_what_the_one_before_it_left() {
                 "context": {"k": "v"},
             }))
         })
-        .with("second", move |request| second.run("fake", request).unwrap());
+        .with("second", move |request| {
+            second.run("fake", request).unwrap()
+        });
     render(&inputs, &functions).unwrap();
     let request = &requests.lock().unwrap()[0];
-    assert_eq!(request["desired"]["composite"]["resource"], json!({"spec": {"resolved": true}}));
+    assert_eq!(
+        request["desired"]["composite"]["resource"],
+        json!({"spec": {"resolved": true}})
+    );
     assert_eq!(request["context"], json!({"k": "v"}));
 }
 
 #[test]
 fn a_fatal_result_ends_the_pipeline_at_once() {
     let mut inputs = inputs(actor());
-    let step = |name: &str, function: &str| json!({"step": name, "functionRef": {"name": function}});
-    inputs.composition = composition("AsyncActor", json!([step("one", "fake"), step("two", "never")]));
+    let step =
+        |name: &str, function: &str| json!({"step": name, "functionRef": {"name": function}});
+    inputs.composition = composition(
+        "AsyncActor",
+        json!([step("one", "fake"), step("two", "never")]),
+    );
     let (functions, requests) = answering(vec![json!({
         "requirements": {"resources": {"k": selector("a")}},
         "results": [
@@ -232,8 +274,12 @@ fn a_fatal_result_ends_the_pipeline_at_once() {
 #[test]
 fn a_function_that_is_not_there_is_found_out_before_any_other_runs() {
     let mut inputs = inputs(actor());
-    let step = |name: &str, function: &str| json!({"step": name, "functionRef": {"name": function}});
-    inputs.composition = composition("AsyncActor", json!([step("one", "fake"), step("two", "function-kcl")]));
+    let step =
+        |name: &str, function: &str| json!({"step": name, "functionRef": {"name": function}});
+    inputs.composition = composition(
+        "AsyncActor",
+        json!([step("one", "fake"), step("two", "function-kcl")]),
+    );
     let (functions, requests) = answering(vec![json!({})]);
     assert_eq!(
         render(&inputs, &functions).unwrap_err(),

@@ -2,6 +2,11 @@
 //!
 //! What is expected was seen on Crossplane 2.3.4 with the same input.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "documents are written where they are used"
+)]
+
 mod composing;
 mod looping;
 
@@ -44,14 +49,18 @@ fn composition(kind: &str, steps: Value) -> Composition {
 
 /// Inputs with one step `one` that runs function `fake`.
 fn inputs(xr: Value) -> Inputs {
-    let machinery = match xr["kind"] == "XAsyncActor" {
-        true => Machinery::Legacy,
-        false => Machinery::Modern,
+    let machinery = if xr["kind"] == "XAsyncActor" {
+        Machinery::Legacy
+    } else {
+        Machinery::Modern
     };
     let kind = xr["kind"].as_str().unwrap().to_owned();
     Inputs {
         composite: Composite::new(object(xr), machinery).unwrap(),
-        composition: composition(&kind, json!([{"step": "one", "functionRef": {"name": "fake"}}])),
+        composition: composition(
+            &kind,
+            json!([{"step": "one", "functionRef": {"name": "fake"}}]),
+        ),
         observed: Vec::new(),
         required: Vec::new(),
         schemas: Schemas::default(),
