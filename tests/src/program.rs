@@ -50,6 +50,20 @@ pub fn documents(output: &Output) -> Vec<Value> {
     actor::yaml::documents(&text).unwrap_or_else(|error| panic!("{error} in:\n{text}"))
 }
 
+/// Fails with every place where two streams of documents differ.
+///
+/// # Panics
+/// When they do.
+pub fn assert_same(what: &str, expected: Vec<Value>, actual: Vec<Value>) {
+    let differences =
+        function_kit::cases::differences(&Value::Array(expected), &Value::Array(actual));
+    assert!(
+        differences.is_empty(),
+        "{what}:\n  {}",
+        differences.join("\n  ")
+    );
+}
+
 /// What a program wrote to its standard error.
 pub fn talk(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).trim().to_owned()

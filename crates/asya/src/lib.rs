@@ -1,4 +1,31 @@
 //! Actors offline: what becomes of one, and who decided it.
+//!
+//! The functions that run in the cluster run here in one process, behind a loop
+//! that does what Crossplane does. What comes out is what `crossplane composition
+//! render` gives with the same files, without its engine and without containers.
+//!
+//! ```
+//! use asya::inputs::{Arguments, load};
+//! use asya::{pipeline, steps};
+//!
+//! let arguments = Arguments {
+//!     files: vec!["../../examples/gpu-inference".into()],
+//!     ..Arguments::default()
+//! };
+//! let functions = steps::functions()?;
+//! for case in load(&arguments)?.cases {
+//!     let rendered = pipeline::render(&case.inputs?, &functions)?;
+//!     assert_eq!(rendered.composed["deployment"].name(), "batch-inference");
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! - [`pipeline`] is Crossplane's loop, and what it does after it: pure.
+//! - [`steps`] are the functions that it runs.
+//! - [`inputs`] reads files into what the pipeline takes.
+//! - [`explain`] tells who decided each field.
+//! - [`cli`], [`commands`] and [`printer`] are the program.
+
 pub mod cli;
 pub mod commands;
 pub mod explain;

@@ -20,32 +20,62 @@ pub const POLICY_SHADOWED: &str = "PolicyShadowed";
 impl Statement {
     /// The queue can be used.
     pub fn available() -> Self {
-        Self { type_: READY, status: "True", reason: "Available", message: None }
+        Self {
+            type_: READY,
+            status: "True",
+            reason: "Available",
+            message: None,
+        }
     }
 
     /// The queue was asked for.
     pub fn creating() -> Self {
-        Self { type_: READY, status: "False", reason: "Creating", message: None }
+        Self {
+            type_: READY,
+            status: "False",
+            reason: "Creating",
+            message: None,
+        }
     }
 
     /// The queue is going.
     pub fn deleting(message: Option<String>) -> Self {
-        Self { type_: READY, status: "False", reason: "Deleting", message }
+        Self {
+            type_: READY,
+            status: "False",
+            reason: "Deleting",
+            message,
+        }
     }
 
     /// The queue is there and cannot be used.
     pub fn unavailable(message: String) -> Self {
-        Self { type_: READY, status: "False", reason: "Unavailable", message: Some(message) }
+        Self {
+            type_: READY,
+            status: "False",
+            reason: "Unavailable",
+            message: Some(message),
+        }
     }
 
     /// The last pass worked.
     pub fn synced() -> Self {
-        Self { type_: SYNCED, status: "True", reason: "ReconcileSuccess", message: None }
+        Self {
+            type_: SYNCED,
+            status: "True",
+            reason: "ReconcileSuccess",
+            message: None,
+        }
     }
 
     /// The last pass failed; `reason` is `ReconcileError` or a word of our own.
     pub fn failed(reason: &'static str, message: String) -> Self {
-        Self { type_: SYNCED, status: "False", reason, message: Some(message) }
+        Self {
+            type_: SYNCED,
+            status: "False",
+            reason,
+            message: Some(message),
+        }
     }
 
     /// Nothing is done.
@@ -76,9 +106,17 @@ impl Statement {
         lowered: &'static str,
         message: Option<String>,
     ) -> Self {
-        let (status, reason) =
-            if message.is_some() { ("True", raised) } else { ("False", lowered) };
-        Self { type_, status, reason, message }
+        let (status, reason) = if message.is_some() {
+            ("True", raised)
+        } else {
+            ("False", lowered)
+        };
+        Self {
+            type_,
+            status,
+            reason,
+            message,
+        }
     }
 
     /// Whether this says that something is wrong that few objects ever have.
@@ -96,7 +134,9 @@ pub fn set(
     generation: Option<i64>,
     now: Timestamp,
 ) {
-    let found = conditions.iter_mut().find(|condition| condition.type_ == statement.type_);
+    let found = conditions
+        .iter_mut()
+        .find(|condition| condition.type_ == statement.type_);
     if found.is_none() && statement.is_lowered_flag() {
         return;
     }
@@ -127,7 +167,9 @@ pub fn set(
 
 /// Whether the condition of this type says `True`.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
-    conditions.iter().any(|condition| condition.type_ == type_ && condition.status == "True")
+    conditions
+        .iter()
+        .any(|condition| condition.type_ == type_ && condition.status == "True")
 }
 
 #[cfg(test)]
@@ -145,10 +187,23 @@ mod tests {
         let first = conditions.clone();
         set(&mut conditions, Statement::synced(), Some(1), at(2));
         assert_eq!(conditions, first, "the same again");
-        set(&mut conditions, Statement::failed("ReconcileError", "no".to_owned()), Some(1), at(3));
+        set(
+            &mut conditions,
+            Statement::failed("ReconcileError", "no".to_owned()),
+            Some(1),
+            at(3),
+        );
         assert_eq!(conditions[0].last_transition_time, "2026-01-01T00:00:03Z");
-        set(&mut conditions, Statement::failed("ReconcileError", "no".to_owned()), Some(2), at(4));
-        assert_eq!(conditions[0].last_transition_time, "2026-01-01T00:00:03Z", "generation only");
+        set(
+            &mut conditions,
+            Statement::failed("ReconcileError", "no".to_owned()),
+            Some(2),
+            at(4),
+        );
+        assert_eq!(
+            conditions[0].last_transition_time, "2026-01-01T00:00:03Z",
+            "generation only"
+        );
         assert_eq!(conditions[0].observed_generation, Some(2));
         set(&mut conditions, Statement::available(), Some(2), at(5));
         assert_eq!(conditions.len(), 2);
@@ -160,7 +215,12 @@ mod tests {
         let mut conditions = Vec::new();
         set(&mut conditions, Statement::drifted(None), None, at(1));
         assert!(conditions.is_empty());
-        set(&mut conditions, Statement::drifted(Some("type".to_owned())), None, at(2));
+        set(
+            &mut conditions,
+            Statement::drifted(Some("type".to_owned())),
+            None,
+            at(2),
+        );
         assert!(is_true(&conditions, DRIFTED));
         set(&mut conditions, Statement::drifted(None), None, at(3));
         assert_eq!(conditions[0].status, "False");

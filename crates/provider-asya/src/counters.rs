@@ -54,7 +54,10 @@ mod tests {
             ("written by another process", Some(0), 100, None, true),
         ];
         for (reason, written, seen, ago, expected) in cases {
-            let counters = |queued| Counters { queued, processing: 0 };
+            let counters = |queued| Counters {
+                queued,
+                processing: 0,
+            };
             let found = are_worth_writing(
                 written.map(counters),
                 counters(seen),

@@ -52,9 +52,17 @@ mod tests {
             ("never begun", &[], false),
             ("begun", &[(PENDING, "10")], true),
             ("done", &[(PENDING, "10"), (SUCCEEDED, "11")], false),
-            ("done within the second", &[(PENDING, "10"), (SUCCEEDED, "10")], false),
+            (
+                "done within the second",
+                &[(PENDING, "10"), (SUCCEEDED, "10")],
+                false,
+            ),
             ("failed", &[(PENDING, "10"), (FAILED, "11")], false),
-            ("failed, then begun anew", &[(PENDING, "12"), (FAILED, "11")], true),
+            (
+                "failed, then begun anew",
+                &[(PENDING, "12"), (FAILED, "11")],
+                true,
+            ),
         ];
         for (reason, pairs, expected) in cases {
             assert_eq!(is_in_doubt(&annotations(pairs)), expected, "{reason}");
@@ -66,11 +74,17 @@ mod tests {
     #[test]
     fn a_queue_has_some_seconds_to_become_visible() {
         let now: Timestamp = "2026-01-01T00:00:30Z".parse().unwrap();
-        for (reason, time, expected) in
-            [("just now", "29", true), ("long ago", "00", false), ("a clock apart", "31", false)]
-        {
+        for (reason, time, expected) in [
+            ("just now", "29", true),
+            ("long ago", "00", false),
+            ("a clock apart", "31", false),
+        ] {
             let annotations = annotations(&[(SUCCEEDED, time)]);
-            assert_eq!(is_recent(&annotations, now, Duration::from_secs(30)), expected, "{reason}");
+            assert_eq!(
+                is_recent(&annotations, now, Duration::from_secs(30)),
+                expected,
+                "{reason}"
+            );
         }
     }
 }

@@ -1,1 +1,21 @@
-//! Probe.
+//! The provider: it keeps Queue objects true on RabbitMQ and SQS.
+//!
+//! Observe, decide, act, report. Only the decision is hard, and it is pure:
+//! [`plan::decide`] says what to do from what is wanted and what is seen.
+//!
+//! - [`transport`] looks at queues and changes them, one module per system;
+//! - [`plan`], [`policies`], [`tenancy`], [`owner`], [`creation`],
+//!   [`conditions`], [`counters`] and [`requeue`] decide, without clock or
+//!   connection;
+//! - [`timings`] has every duration there is.
+
+pub mod conditions;
+pub mod counters;
+pub mod creation;
+pub mod owner;
+pub mod plan;
+pub mod policies;
+pub mod requeue;
+pub mod tenancy;
+pub mod timings;
+pub mod transport;

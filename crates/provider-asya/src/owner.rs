@@ -49,7 +49,10 @@ mod tests {
 
     #[test]
     fn a_mark_names_owner_namespace_and_object() {
-        assert_eq!(OwnerMark::new("east", "shop", "cart").unwrap().as_str(), "east/shop/cart");
+        assert_eq!(
+            OwnerMark::new("east", "shop", "cart").unwrap().as_str(),
+            "east/shop/cart"
+        );
         let error = OwnerMark::new(&"o".repeat(200), "ns", &"n".repeat(60)).unwrap_err();
         assert!(error.to_string().contains("has 264 characters"), "{error}");
     }

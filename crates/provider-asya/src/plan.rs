@@ -148,12 +148,18 @@ pub fn decide(facts: &Facts) -> Step {
     if let Some(refusal) = refusal(facts, found) {
         return Step::Refuse(refusal);
     }
-    let mut settable: Vec<Drift> =
-        found.drift.iter().filter(|drift| drift.kind == DriftKind::Settable).cloned().collect();
+    let mut settable: Vec<Drift> = found
+        .drift
+        .iter()
+        .filter(|drift| drift.kind == DriftKind::Settable)
+        .cloned()
+        .collect();
     if found.mark == Mark::None {
         settable.push(Drift::settable("owner", "nobody", facts.mark));
     }
-    let is_settling = facts.since_update.is_some_and(|since| since < facts.settling);
+    let is_settling = facts
+        .since_update
+        .is_some_and(|since| since < facts.settling);
     if settable.is_empty() || is_settling || !facts.policies.may_update() {
         return Step::Rest;
     }
@@ -166,7 +172,11 @@ fn decide_deletion(facts: &Facts, deletion: Deletion) -> Step {
     }
     let Observation::Present(found) = facts.observation else {
         // A queue that is not visible yet would stay behind for ever.
-        return if facts.is_new { Step::Wait(Waiting::Visibility) } else { Step::Release };
+        return if facts.is_new {
+            Step::Wait(Waiting::Visibility)
+        } else {
+            Step::Release
+        };
     };
     let is_ours = match &found.mark {
         Mark::Of(owner) => owner == facts.mark.as_str(),
@@ -188,9 +198,10 @@ fn decide_deletion(facts: &Facts, deletion: Deletion) -> Step {
 fn refusal(facts: &Facts, found: &Found) -> Option<Refusal> {
     let name = facts.name.to_owned();
     match (&found.mark, facts.adoption) {
-        (Mark::Of(owner), _) if owner != facts.mark.as_str() => {
-            Some(Refusal::Foreign { name, owner: owner.clone() })
-        }
+        (Mark::Of(owner), _) if owner != facts.mark.as_str() => Some(Refusal::Foreign {
+            name,
+            owner: owner.clone(),
+        }),
         (Mark::None, Adoption::NotAsked) => Some(Refusal::Unmarked { name }),
         (Mark::None, Adoption::Forbidden) => Some(Refusal::AdoptionForbidden { name }),
         _ => None,

@@ -9,12 +9,23 @@ fn mark() -> OwnerMark {
 }
 
 fn policies(list: &[&str]) -> Policies {
-    Policies::read(&list.iter().map(|policy| (*policy).to_owned()).collect::<Vec<_>>()).unwrap()
+    Policies::read(
+        &list
+            .iter()
+            .map(|policy| (*policy).to_owned())
+            .collect::<Vec<_>>(),
+    )
+    .unwrap()
 }
 
 /// A queue with this mark and these differences.
 fn present(mark: Mark, drift: &[Drift]) -> Observation {
-    let found = Found { mark, drift: drift.to_vec(), held: Some(3), ..Found::default() };
+    let found = Found {
+        mark,
+        drift: drift.to_vec(),
+        held: Some(3),
+        ..Found::default()
+    };
     Observation::Present(Box::new(found))
 }
 
@@ -54,7 +65,10 @@ impl Case {
             only_if_empty: false,
             is_surely_empty: false,
         };
-        Self { deletion: Some(deletion), ..Self::of(observation) }
+        Self {
+            deletion: Some(deletion),
+            ..Self::of(observation)
+        }
     }
 
     fn deletion(mut self, change: impl FnOnce(&mut Deletion)) -> Self {
@@ -99,32 +113,79 @@ fn an_absent_queue_is_made_where_that_is_allowed() {
     let nothing = || Step::Refuse(Refusal::NothingToObserve);
     check(vec![
         ("absent", absent(), Step::Create),
-        ("made just now", Case { is_new: true, ..absent() }, Step::Wait(Waiting::Visibility)),
-        ("observed only", Case { policies: &["Observe"], ..absent() }, nothing()),
-        ("never created", Case { policies: &["Observe", "Update"], ..absent() }, nothing()),
-        ("kept for ever", Case { policies: &["Observe", "Create"], ..absent() }, Step::Create),
+        (
+            "made just now",
+            Case {
+                is_new: true,
+                ..absent()
+            },
+            Step::Wait(Waiting::Visibility),
+        ),
+        (
+            "observed only",
+            Case {
+                policies: &["Observe"],
+                ..absent()
+            },
+            nothing(),
+        ),
+        (
+            "never created",
+            Case {
+                policies: &["Observe", "Update"],
+                ..absent()
+            },
+            nothing(),
+        ),
+        (
+            "kept for ever",
+            Case {
+                policies: &["Observe", "Create"],
+                ..absent()
+            },
+            Step::Create,
+        ),
     ]);
 }
 
 #[test]
 fn nobody_takes_a_queue_by_accident() {
-    let unmarked = |adoption| Case { adoption, ..Case::of(present(Mark::None, &[])) };
+    let unmarked = |adoption| Case {
+        adoption,
+        ..Case::of(present(Mark::None, &[]))
+    };
     let name = || NAME.to_owned();
     let claim = Step::Update(vec![Drift::settable("owner", "nobody", "east/shop/cart")]);
-    let foreign =
-        Step::Refuse(Refusal::Foreign { name: name(), owner: "west/shop/cart".to_owned() });
+    let foreign = Step::Refuse(Refusal::Foreign {
+        name: name(),
+        owner: "west/shop/cart".to_owned(),
+    });
     check(vec![
         ("ours", Case::of(present(ours(), &[])), Step::Rest),
-        ("seen to be ours before", Case::of(present(Mark::Unread, &[])), Step::Rest),
-        ("another owner's", Case::of(present(theirs(), &[])), foreign.clone()),
+        (
+            "seen to be ours before",
+            Case::of(present(Mark::Unread, &[])),
+            Step::Rest,
+        ),
+        (
+            "another owner's",
+            Case::of(present(theirs(), &[])),
+            foreign.clone(),
+        ),
         (
             "another owner's, adoption asked for",
-            Case { adoption: Adoption::Allowed, ..Case::of(present(theirs(), &[])) },
+            Case {
+                adoption: Adoption::Allowed,
+                ..Case::of(present(theirs(), &[]))
+            },
             foreign,
         ),
         (
             "another owner's, observed only",
-            Case { policies: &["Observe"], ..Case::of(present(theirs(), &[])) },
+            Case {
+                policies: &["Observe"],
+                ..Case::of(present(theirs(), &[]))
+            },
             Step::Rest,
         ),
         (
@@ -137,7 +198,11 @@ fn nobody_takes_a_queue_by_accident() {
             unmarked(Adoption::Forbidden),
             Step::Refuse(Refusal::AdoptionForbidden { name: name() }),
         ),
-        ("nobody's, adoption allowed", unmarked(Adoption::Allowed), claim),
+        (
+            "nobody's, adoption allowed",
+            unmarked(Adoption::Allowed),
+            claim,
+        ),
     ]);
 }
 
@@ -149,12 +214,33 @@ fn only_settable_differences_are_written_and_not_in_a_loop() {
     let drifted = || Case::of(present(ours(), &[wait(), kept(), kind()]));
     check(vec![
         ("one of three", drifted(), Step::Update(vec![wait()])),
-        ("none", Case::of(present(ours(), &[kept(), kind()])), Step::Rest),
-        ("not allowed", Case { policies: &["Observe", "Create"], ..drifted() }, Step::Rest),
-        ("written just now", Case { since_update: Some(10), ..drifted() }, Step::Rest),
+        (
+            "none",
+            Case::of(present(ours(), &[kept(), kind()])),
+            Step::Rest,
+        ),
+        (
+            "not allowed",
+            Case {
+                policies: &["Observe", "Create"],
+                ..drifted()
+            },
+            Step::Rest,
+        ),
+        (
+            "written just now",
+            Case {
+                since_update: Some(10),
+                ..drifted()
+            },
+            Step::Rest,
+        ),
         (
             "written a while ago",
-            Case { since_update: Some(61), ..drifted() },
+            Case {
+                since_update: Some(61),
+                ..drifted()
+            },
             Step::Update(vec![wait()]),
         ),
     ]);
@@ -168,14 +254,28 @@ fn a_queue_is_deleted_when_it_is_ours_and_nothing_needs_it() {
         ("absent", Case::deleted(Observation::Absent), Step::Release),
         (
             "not visible yet",
-            Case { is_new: true, ..Case::deleted(Observation::Absent) },
+            Case {
+                is_new: true,
+                ..Case::deleted(Observation::Absent)
+            },
             Step::Wait(Waiting::Visibility),
         ),
-        ("another owner's", Case::deleted(present(theirs(), &[])), Step::Release),
-        ("never adopted", Case::deleted(present(Mark::None, &[])), Step::Release),
+        (
+            "another owner's",
+            Case::deleted(present(theirs(), &[])),
+            Step::Release,
+        ),
+        (
+            "never adopted",
+            Case::deleted(present(Mark::None, &[])),
+            Step::Release,
+        ),
         (
             "to be kept",
-            Case { policies: &["Observe", "Create", "Update"], ..deleted() },
+            Case {
+                policies: &["Observe", "Create", "Update"],
+                ..deleted()
+            },
             Step::Release,
         ),
         (
@@ -212,8 +312,18 @@ fn a_queue_that_would_be_looked_for_elsewhere_has_moved() {
         ..Location::default()
     };
     let cases = [
-        ("the same", at(Some("http://a"), None), at(Some("http://a"), None), None),
-        ("never recorded", at(None, None), at(Some("http://a"), Some("eu-west-1")), None),
+        (
+            "the same",
+            at(Some("http://a"), None),
+            at(Some("http://a"), None),
+            None,
+        ),
+        (
+            "never recorded",
+            at(None, None),
+            at(Some("http://a"), Some("eu-west-1")),
+            None,
+        ),
         (
             "another region",
             at(None, Some("us-east-1")),

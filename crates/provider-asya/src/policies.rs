@@ -75,7 +75,12 @@ mod tests {
     use super::*;
 
     fn read(list: &[&str]) -> Result<Policies, Unsupported> {
-        Policies::read(&list.iter().map(|policy| (*policy).to_owned()).collect::<Vec<_>>())
+        Policies::read(
+            &list
+                .iter()
+                .map(|policy| (*policy).to_owned())
+                .collect::<Vec<_>>(),
+        )
     }
 
     #[test]
@@ -83,7 +88,10 @@ mod tests {
         // The set, and the letters of the rights: Create, Update, Delete.
         let cases: [(&[&str], &str); 15] = [
             (&["*"], "CUD"),
-            (&["LateInitialize", "Delete", "Update", "Create", "Observe"], "CUD"),
+            (
+                &["LateInitialize", "Delete", "Update", "Create", "Observe"],
+                "CUD",
+            ),
             (&["Observe"], ""),
             (&[], ""),
             (&["Observe", "Create", "Update", "Delete"], "CUD"),
@@ -105,8 +113,11 @@ mod tests {
                 ("U", policies.may_update()),
                 ("D", policies.may_delete()),
             ];
-            let found: String =
-                found.iter().filter(|(_, may)| *may).map(|(letter, _)| *letter).collect();
+            let found: String = found
+                .iter()
+                .filter(|(_, may)| *may)
+                .map(|(letter, _)| *letter)
+                .collect();
             assert_eq!(found, rights, "{set:?}");
             assert_eq!(policies.is_paused(), set.is_empty(), "{set:?}");
             assert_eq!(policies.only_observe(), *set == ["Observe"], "{set:?}");
@@ -125,6 +136,9 @@ mod tests {
             assert!(read(set).is_err(), "{set:?}");
         }
         let message = read(&["Delete", "Create"]).unwrap_err().to_string();
-        assert!(message.contains("is set to [\"Create\",\"Delete\"], which"), "{message}");
+        assert!(
+            message.contains("is set to [\"Create\",\"Delete\"], which"),
+            "{message}"
+        );
     }
 }

@@ -52,7 +52,10 @@ pub fn with_jitter(interval: Duration, chance: f64, timings: &Timings) -> Durati
 /// The wait after `failures` failures in a row, which are at least one.
 pub fn backoff(failures: u32, timings: &Timings) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
-    timings.first_backoff.saturating_mul(1 << doublings).min(timings.longest_backoff)
+    timings
+        .first_backoff
+        .saturating_mul(1 << doublings)
+        .min(timings.longest_backoff)
 }
 
 #[cfg(test)]
@@ -92,7 +95,9 @@ mod tests {
     #[test]
     fn waits_double_up_to_a_minute() {
         let timings = Timings::default();
-        let waits: Vec<u64> = (1..=8).map(|failures| backoff(failures, &timings).as_secs()).collect();
+        let waits: Vec<u64> = (1..=8)
+            .map(|failures| backoff(failures, &timings).as_secs())
+            .collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60]);
         assert_eq!(backoff(u32::MAX, &timings).as_secs(), 60);
     }

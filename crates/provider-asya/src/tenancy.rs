@@ -58,8 +58,15 @@ pub fn needs_labels(spec: &ClusterProviderConfigSpec) -> bool {
     let Some(selector) = &spec.allowed_namespaces else {
         return false;
     };
-    let expressions = selector.match_expressions.iter().map(|expression| &expression.key);
-    selector.match_labels.keys().chain(expressions).any(|key| key != NAMESPACE_NAME)
+    let expressions = selector
+        .match_expressions
+        .iter()
+        .map(|expression| &expression.key);
+    selector
+        .match_labels
+        .keys()
+        .chain(expressions)
+        .any(|key| key != NAMESPACE_NAME)
 }
 
 /// Whether objects of `namespace` may use the config for a queue called `queue`.
@@ -74,15 +81,17 @@ pub fn check(
 ) -> Result<(), Forbidden> {
     let mut labels = labels.clone();
     labels.insert(NAMESPACE_NAME.to_owned(), namespace.to_owned());
-    if spec.allowed_namespaces.as_ref().is_some_and(|selector| !selects(selector, &labels)) {
+    if spec
+        .allowed_namespaces
+        .as_ref()
+        .is_some_and(|selector| !selects(selector, &labels))
+    {
         return Err(Forbidden::Namespace {
             config: config.to_owned(),
             namespace: namespace.to_owned(),
         });
     }
-    let matches = |template: &String| {
-        is_match(&template.replace("{namespace}", namespace), queue)
-    };
+    let matches = |template: &String| is_match(&template.replace("{namespace}", namespace), queue);
     if spec.queue_names.is_empty() || spec.queue_names.iter().any(matches) {
         return Ok(());
     }
@@ -112,8 +121,14 @@ pub fn own_secret<'a>(
 }
 
 fn selects(selector: &NamespaceSelector, labels: &BTreeMap<String, String>) -> bool {
-    selector.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
-        && selector.match_expressions.iter().all(|expression| holds(expression, labels))
+    selector
+        .match_labels
+        .iter()
+        .all(|(key, value)| labels.get(key) == Some(value))
+        && selector
+            .match_expressions
+            .iter()
+            .all(|expression| holds(expression, labels))
 }
 
 fn holds(expression: &LabelExpression, labels: &BTreeMap<String, String>) -> bool {
@@ -182,9 +197,24 @@ mod tests {
         let labels = BTreeMap::from([("team".to_owned(), "red".to_owned())]);
         let cases = [
             ("no selector", json!({}), true, false),
-            ("an empty one", json!({"allowedNamespaces": {}}), true, false),
-            ("a label", json!({"allowedNamespaces": {"matchLabels": {"team": "red"}}}), true, true),
-            ("another", json!({"allowedNamespaces": {"matchLabels": {"team": "blue"}}}), false, true),
+            (
+                "an empty one",
+                json!({"allowedNamespaces": {}}),
+                true,
+                false,
+            ),
+            (
+                "a label",
+                json!({"allowedNamespaces": {"matchLabels": {"team": "red"}}}),
+                true,
+                true,
+            ),
+            (
+                "another",
+                json!({"allowedNamespaces": {"matchLabels": {"team": "blue"}}}),
+                false,
+                true,
+            ),
             (
                 "its name",
                 json!({"allowedNamespaces": {"matchExpressions": [
@@ -210,7 +240,11 @@ mod tests {
         ];
         for (reason, spec, expected, needs) in cases {
             let spec = config(spec);
-            assert_eq!(check("main", &spec, "shop", &labels, "q").is_ok(), expected, "{reason}");
+            assert_eq!(
+                check("main", &spec, "shop", &labels, "q").is_ok(),
+                expected,
+                "{reason}"
+            );
             assert_eq!(needs_labels(&spec), needs, "{reason}");
         }
     }
@@ -233,7 +267,10 @@ mod tests {
             name: "keys".to_owned(),
         };
         assert_eq!(own_secret("mine", "shop", &secret(None)), Ok("shop"));
-        assert_eq!(own_secret("mine", "shop", &secret(Some("shop"))), Ok("shop"));
+        assert_eq!(
+            own_secret("mine", "shop", &secret(Some("shop"))),
+            Ok("shop")
+        );
         assert!(own_secret("mine", "shop", &secret(Some("bank"))).is_err());
     }
 }

@@ -35,6 +35,10 @@ const GENERATED: &[Generated] = &[
         content: |_| manifest(&schema::legacy_xrd()),
     },
     Generated {
+        path: "package/function-inject-sidecar/input/inject-sidecar.fn.asya.sh_inputs.yaml",
+        content: |_| input::<function_inject_sidecar::Input>("inject-sidecar"),
+    },
+    Generated {
         path: "package/function-render-deployment/input/render-deployment.fn.asya.sh_inputs.yaml",
         content: |_| input::<function_render_deployment::Input>("render-deployment"),
     },

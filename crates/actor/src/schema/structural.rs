@@ -61,7 +61,7 @@ fn structural(schema: &mut Schema) {
 }
 
 /// Null as one of several types, or as one of two alternatives, is what an
-/// optional field comes with.
+/// optional field comes with. Other alternatives cannot be said: anything goes.
 fn without_null(node: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = node.get_mut("type") {
         types.retain(|name| name != "null");
@@ -70,12 +70,10 @@ fn without_null(node: &mut Map<String, Value>) {
             node.insert("type".to_owned(), only);
         }
     }
-    if let Some(Value::Array(alternatives)) = node.get_mut("anyOf") {
+    if let Some(Value::Array(mut alternatives)) = node.remove("anyOf") {
         alternatives.retain(|alternative| alternative["type"] != "null");
         if let [Value::Object(only)] = &mut alternatives[..] {
-            let only = std::mem::take(only);
-            node.remove("anyOf");
-            for (keyword, value) in only {
+            for (keyword, value) in std::mem::take(only) {
                 node.entry(keyword).or_insert(value);
             }
         }
@@ -167,6 +165,11 @@ mod tests {
                 json_schema!({"properties": {"default": {"type": "string", "default": ""}}, "type": "object"}),
                 json!({"properties": {"default": {"type": "string"}}, "type": "object"}),
                 "a field may be called default",
+            ),
+            (
+                json_schema!({"description": "x", "anyOf": [{"type": "string"}, {"type": "array"}]}),
+                json!({"description": "x", "x-kubernetes-preserve-unknown-fields": true}),
+                "alternatives",
             ),
             (
                 json_schema!({"x-kubernetes-int-or-string": true}),

@@ -87,10 +87,10 @@ pub enum InputError {
         source: CompositeError,
     },
     /// A Composition cannot be used.
-    #[error("{place}: {source}")]
+    #[error("{}: {source}", path.display())]
     Composition {
-        /// Where it stands.
-        place: String,
+        /// The file.
+        path: PathBuf,
         /// Why.
         source: CompositionError,
     },

@@ -6,32 +6,24 @@
 //! them, or an example's folder.
 
 mod bare_keys;
+mod compositions;
 mod error;
 mod example;
 mod files;
+mod positional;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use actor::{GROUP, KIND, VERSION};
 use serde_json::{Map, Value};
 
 pub use error::InputError;
 
-use crate::pipeline::{
-    COMPOSITION, Composite, Composition, CompositionError, Inputs, Machinery, Object, Schemas, Xrd,
-};
-use crate::steps::is_own;
+use crate::pipeline::{Composite, Composition, Inputs, Machinery, Object, Schemas, Xrd};
+use compositions::{built_in, is_actor, is_legacy_actor};
 use example::Example;
-use files::{Files, json_files, read, yaml_files};
-
-/// Kind of a legacy XR, as Crossplane makes it for a claim.
-const LEGACY_KIND: &str = "XAsyncActor";
-/// The Composition of an `AsyncActor`.
-const BUILT_IN: &str = include_str!("../../../../apis/asyncactors.asya.sh/composition.yaml");
-/// The Composition of an `XAsyncActor`.
-const BUILT_IN_LEGACY: &str =
-    include_str!("../../../../apis/xasyncactors.asya.sh/composition.yaml");
+use files::{Files, json_files, read};
+use positional::{Positional, Xr};
 
 /// What was typed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -109,72 +101,6 @@ pub fn load(arguments: &Arguments) -> Result<Loaded, InputError> {
     })
 }
 
-/// The positional arguments by their roles.
-#[derive(Debug, Default)]
-struct Positional<'a> {
-    xrs: Vec<Xr<'a>>,
-    composition: Option<(PathBuf, Object)>,
-    /// Name of each Function and the package that it installs.
-    functions: BTreeMap<String, String>,
-}
-
-/// An XR and where it stands.
-#[derive(Debug)]
-struct Xr<'a> {
-    file: PathBuf,
-    object: Object,
-    example: Option<Example<'a>>,
-}
-
-impl<'a> Positional<'a> {
-    fn read(paths: &'a [PathBuf], files: &mut Files) -> Result<Self, InputError> {
-        let mut positional = Self::default();
-        for path in paths {
-            let example = Example::at(path);
-            let found = match &example {
-                Some(example) => vec![example.xr()],
-                None => yaml_files(path)?,
-            };
-            for file in found {
-                for object in files.objects_of(&file)? {
-                    positional.take(file.clone(), object, example.clone())?;
-                }
-            }
-        }
-        Ok(positional)
-    }
-
-    fn take(
-        &mut self,
-        file: PathBuf,
-        object: Object,
-        example: Option<Example<'a>>,
-    ) -> Result<(), InputError> {
-        if (object.api_version(), object.kind()) == COMPOSITION {
-            if let Some((_, first)) = &self.composition {
-                return Err(InputError::SeveralCompositions {
-                    first: first.name().to_owned(),
-                    second: object.name().to_owned(),
-                });
-            }
-            self.composition = Some((file, object));
-        } else if object.kind() == "Function"
-            && object.api_version().starts_with("pkg.crossplane.io/")
-        {
-            let package = object.get(&["spec", "package"]).and_then(Value::as_str);
-            let package = package.unwrap_or_default().to_owned();
-            self.functions.insert(object.name().to_owned(), package);
-        } else {
-            self.xrs.push(Xr {
-                file,
-                object,
-                example,
-            });
-        }
-        Ok(())
-    }
-}
-
 /// What all XRs share.
 #[derive(Debug)]
 struct Shared<'a> {
@@ -193,9 +119,8 @@ impl<'a> Shared<'a> {
         functions: &'a BTreeMap<String, String>,
         files: &mut Files,
     ) -> Result<Self, InputError> {
-        let composition = composition.map(|(file, object)| {
-            composition_of(&object, functions).map_err(|source| in_file(&file, source))
-        });
+        let composition =
+            composition.map(|(file, object)| compositions::read(&file, &object, functions));
         let mut required = Vec::new();
         for path in &arguments.required {
             required.extend(files.objects(path)?);
@@ -213,55 +138,32 @@ impl<'a> Shared<'a> {
         })
     }
 
+    /// The inputs of one XR. What is given for all goes before what stands in its
+    /// example's folder.
     fn inputs(
         &self,
         xr: Xr<'_>,
         arguments: &Arguments,
         files: &mut Files,
     ) -> Result<Inputs, InputError> {
+        let composition = self.composition(&xr, files)?;
         let Xr {
             file,
             mut object,
             example,
         } = xr;
         let example = example.as_ref();
-        let composition = match example.and_then(Example::composition) {
-            Some(own) if self.composition.is_none() => {
-                let objects = files.objects_of(&own)?;
-                let object = objects.first().cloned().unwrap_or_default();
-                let read = composition_of(&object, self.functions);
-                Some(read.map_err(|source| in_file(&own, source))?)
-            }
-            _ => self.composition.clone(),
-        };
-        let composition = match composition {
-            Some(composition) => composition,
-            None => built_in(&file, &object)?,
-        };
         if is_actor(&object) && object.namespace().is_empty() {
             object.set_metadata("namespace", &arguments.namespace);
         }
-        let machinery = match &self.xrd {
-            Some((xrd_file, xrd)) => {
-                let defaulted = xrd.default_fields(&mut object);
-                defaulted.map_err(|source| InputError::Xrd {
-                    path: xrd_file.clone(),
-                    source,
-                })?;
-                xrd.machinery()
-            }
-            None if is_legacy_actor(&object) => Machinery::Legacy,
-            None => Machinery::Modern,
-        };
-        let composite = Composite::new(object, machinery)
-            .map_err(|source| InputError::Composite { path: file, source })?;
+        let machinery = self.default_fields(&mut object)?;
         let mut required = Vec::new();
         for file in example.map(Example::required).unwrap_or_default() {
             required.extend(files.objects(&file)?);
         }
         required.extend(self.required.iter().cloned());
-        let observed = arguments.observed.clone().or_else(|| example?.observed());
-        let observed = match observed {
+        let observed = arguments.observed.clone();
+        let observed = match observed.or_else(|| example?.observed()) {
             Some(path) => files.objects(&path)?,
             None => Vec::new(),
         };
@@ -271,7 +173,8 @@ impl<'a> Shared<'a> {
             (None, None) => Schemas::default(),
         };
         Ok(Inputs {
-            composite,
+            composite: Composite::new(object, machinery)
+                .map_err(|source| InputError::Composite { path: file, source })?,
             composition,
             observed,
             required,
@@ -279,75 +182,36 @@ impl<'a> Shared<'a> {
             context: self.context.clone(),
         })
     }
-}
 
-fn is_actor(object: &Object) -> bool {
-    is_of(object, KIND)
-}
-
-fn is_legacy_actor(object: &Object) -> bool {
-    is_of(object, LEGACY_KIND)
-}
-
-fn is_of(object: &Object, kind: &str) -> bool {
-    object.kind() == kind && object.api_version() == format!("{GROUP}/{VERSION}")
-}
-
-/// The Composition for actors of that kind.
-fn built_in(file: &Path, xr: &Object) -> Result<Composition, InputError> {
-    let text = if is_actor(xr) {
-        BUILT_IN
-    } else if is_legacy_actor(xr) {
-        BUILT_IN_LEGACY
-    } else {
-        return Err(InputError::NoActor {
-            path: file.to_owned(),
-            object: format!("{} {xr}", xr.api_version()).trim().to_owned(),
-            expected: format!("{GROUP}/{VERSION} {KIND} or {LEGACY_KIND}"),
-            kind: xr.kind().to_owned(),
-        });
-    };
-    let place = "the built-in Composition".to_owned();
-    let document = actor::yaml::document(text).map_err(|source| InputError::Yaml {
-        path: PathBuf::from(&place),
-        source,
-    })?;
-    let object = match document {
-        Value::Object(map) => Object::from(map),
-        _ => Object::default(),
-    };
-    Composition::read(&object).map_err(|source| InputError::Composition { place, source })
-}
-
-/// Reads a Composition. Its functions may be called anything in the cluster: a
-/// Function object of that name says which package it is.
-fn composition_of(
-    object: &Object,
-    functions: &BTreeMap<String, String>,
-) -> Result<Composition, CompositionError> {
-    let composition = Composition::read(object)?;
-    Ok(
-        composition.with_functions(|name| match functions.get(name) {
-            Some(package) if !is_own(name) && is_own(repository(package)) => {
-                repository(package).to_owned()
+    /// The Composition that is given, else the example's own, else the built-in one.
+    fn composition(&self, xr: &Xr<'_>, files: &mut Files) -> Result<Composition, InputError> {
+        if let Some(composition) = &self.composition {
+            return Ok(composition.clone());
+        }
+        match xr.example.as_ref().and_then(Example::composition) {
+            Some(file) => {
+                let objects = files.objects_of(&file)?;
+                let object = objects.first().cloned().unwrap_or_default();
+                compositions::read(&file, &object, self.functions)
             }
-            _ => name.to_owned(),
-        }),
-    )
-}
+            None => built_in(&xr.file, &xr.object),
+        }
+    }
 
-/// The last part of a package's repository: `function-x` of
-/// `registry.example.org/team/function-x:v1`.
-fn repository(package: &str) -> &str {
-    let package = package.split('@').next().unwrap_or_default();
-    let last = package.rsplit('/').next().unwrap_or_default();
-    last.split(':').next().unwrap_or_default()
-}
-
-fn in_file(file: &Path, source: CompositionError) -> InputError {
-    InputError::Composition {
-        place: file.display().to_string(),
-        source,
+    /// Fills in the XRD's defaults, and says where Crossplane keeps its own things.
+    fn default_fields(&self, xr: &mut Object) -> Result<Machinery, InputError> {
+        let Some((file, xrd)) = &self.xrd else {
+            return Ok(if is_legacy_actor(xr) {
+                Machinery::Legacy
+            } else {
+                Machinery::Modern
+            });
+        };
+        xrd.default_fields(xr).map_err(|source| InputError::Xrd {
+            path: file.clone(),
+            source,
+        })?;
+        Ok(xrd.machinery())
     }
 }
 

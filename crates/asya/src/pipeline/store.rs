@@ -102,6 +102,15 @@ mod tests {
         Object::from(document.as_object().unwrap().clone())
     }
 
+    fn by_name(name: &str) -> Option<Match> {
+        Some(Match::MatchName(name.to_owned())).filter(|_| !name.is_empty())
+    }
+
+    fn by_label(label: &str) -> Option<Match> {
+        let labels = [("l".to_owned(), label.to_owned())].into();
+        Some(Match::MatchLabels(MatchLabels { labels })).filter(|_| !label.is_empty())
+    }
+
     #[test]
     fn selectors_find_what_crossplane_finds() {
         let objects = [
@@ -113,100 +122,45 @@ mod tests {
             object("ConfigMap", "a", "one", "z"),
         ];
         let store = Store::of(objects.iter());
-        let by_label = |label: &str| {
-            let labels = [("l".to_owned(), label.to_owned())].into();
-            Some(Match::MatchLabels(MatchLabels { labels }))
-        };
-        let by_name = |name: &str| Some(Match::MatchName(name.to_owned()));
-        let cases = [
-            (
-                "v1",
-                "ConfigMap",
-                Some("a"),
-                by_name("two"),
-                vec!["a/two"],
-                "by name",
-            ),
-            (
-                "v1",
-                "ConfigMap",
-                Some("c"),
-                by_name("two"),
-                vec![],
-                "not in that namespace",
-            ),
-            (
-                "v1",
-                "ConfigMap",
-                None,
-                by_name("two"),
-                vec![],
-                "no namespace is cluster scope",
-            ),
-            (
-                "v1",
-                "ConfigMap",
-                None,
-                by_name("global"),
-                vec!["/global"],
-                "cluster scope",
-            ),
-            (
-                "v2",
-                "ConfigMap",
-                Some("a"),
-                by_name("two"),
-                vec![],
-                "another version",
-            ),
-            (
-                "v1",
-                "ConfigMap",
-                None,
-                by_label("x"),
-                vec!["/global", "a/two", "b/two"],
-                "by label",
-            ),
-            (
-                "v1",
-                "ConfigMap",
-                Some("a"),
-                by_label("x"),
-                vec!["a/two"],
-                "in one namespace",
-            ),
-            (
-                "v1",
-                "ConfigMap",
-                None,
-                by_label("z"),
-                vec!["a/one"],
-                "the later of two counts",
-            ),
-            (
-                "v1",
-                "ConfigMap",
-                Some("a"),
-                None,
-                vec!["a/one", "a/two"],
-                "every one",
-            ),
-            ("v1", "Pod", None, None, vec![], "no such kind"),
-        ];
-        for (api_version, kind, namespace, r#match, expected, reason) in cases {
+        let find = |kind: &str, namespace: &str, r#match| {
+            let (api_version, kind) = kind.split_once(' ').unwrap();
             let found = store.select(&ResourceSelector {
                 api_version: api_version.to_owned(),
                 kind: kind.to_owned(),
-                namespace: namespace.map(str::to_owned),
+                namespace: Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
                 r#match,
             });
-            let names: Vec<_> = found
-                .items
-                .iter()
-                .map(|item| Object::from_struct(item.resource.as_ref().unwrap()))
-                .map(|object| format!("{}/{}", object.namespace(), object.name()))
-                .collect();
-            assert_eq!(names, expected, "{reason}");
+            let items = found.items.iter().filter_map(|item| item.resource.as_ref());
+            let objects = items.map(Object::from_struct);
+            let names = objects.map(|found| format!("{}/{}", found.namespace(), found.name()));
+            names.collect::<Vec<_>>().join(" ")
+        };
+        let (v1, v2) = ("v1 ConfigMap", "v2 ConfigMap");
+        for (found, expected, reason) in [
+            (find(v1, "a", by_name("two")), "a/two", "by name"),
+            (find(v1, "c", by_name("two")), "", "not in that namespace"),
+            (
+                find(v1, "", by_name("two")),
+                "",
+                "no namespace is cluster scope",
+            ),
+            (find(v1, "", by_name("global")), "/global", "cluster scope"),
+            (find(v2, "a", by_name("two")), "", "another version"),
+            (
+                find(v1, "", by_label("x")),
+                "/global a/two b/two",
+                "by label",
+            ),
+            (find(v1, "a", by_label("x")), "a/two", "in one namespace"),
+            (
+                find(v1, "", by_label("z")),
+                "a/one",
+                "the later of two counts",
+            ),
+            (find(v1, "a", None), "a/one a/two", "every one"),
+            (find("v1 Pod", "", None), "", "no such kind"),
+        ] {
+            assert_eq!(found, expected, "{reason}");
         }
     }
 }

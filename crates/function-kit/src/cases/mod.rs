@@ -59,8 +59,7 @@ fn check_one(
     if actual == expected {
         return Ok(());
     }
-    let mut differences = Vec::new();
-    differ("", &expected, &actual, &mut differences);
+    let differences = differences(&expected, &actual);
     Err(failed(format!(
         "({})\n  {}",
         document["reason"],
@@ -107,6 +106,12 @@ fn desired_names(state: Option<&function_sdk_rust::proto::v1::State>) -> Vec<Str
 }
 
 /// Every place where two values differ, as `path: expected …, got …`.
+pub fn differences(expected: &Value, actual: &Value) -> Vec<String> {
+    let mut differences = Vec::new();
+    differ("", expected, actual, &mut differences);
+    differences
+}
+
 fn differ(path: &str, expected: &Value, actual: &Value, differences: &mut Vec<String>) {
     match (expected, actual) {
         (Value::Object(expected), Value::Object(actual)) => {

@@ -34,7 +34,10 @@ impl RateLimit {
     }
 
     fn reserve(&self, now: Instant) -> Duration {
-        let mut whole_at = self.whole_at.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut whole_at = self
+            .whole_at
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let next = whole_at.map_or(now, |whole_at| whole_at.max(now)) + self.interval;
         *whole_at = Some(next);
         next.saturating_duration_since(now + self.interval * self.burst)

@@ -132,6 +132,11 @@ impl Drift {
     }
 
     fn of(kind: DriftKind, what: &str, have: impl ToString, want: impl ToString) -> Self {
-        Self { what: what.to_owned(), have: have.to_string(), want: want.to_string(), kind }
+        Self {
+            what: what.to_owned(),
+            have: have.to_string(),
+            want: want.to_string(),
+            kind,
+        }
     }
 }

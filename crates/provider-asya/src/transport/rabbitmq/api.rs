@@ -22,7 +22,11 @@ use crate::transport::fault::Fault;
 use crate::transport::limit::RateLimit;
 
 /// Everything but what may stand in a path segment as it is.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
 
 /// Largest answer that is read. One queue's is about 3 KiB, a list of policies
 /// may be long.
@@ -80,7 +84,13 @@ impl Api {
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .build(connector(&endpoint, login.authorities, time_limit)?);
         let rate = Arc::new(RateLimit::per_second(CALLS_PER_SECOND));
-        Ok(Self { client, endpoint, authorization, time_limit, rate })
+        Ok(Self {
+            client,
+            endpoint,
+            authorization,
+            time_limit,
+            rate,
+        })
     }
 
     /// Where the API is.
@@ -111,7 +121,9 @@ impl Api {
     /// Deletes what is at this path, if anything is.
     pub async fn delete(&self, path: &[&str]) -> Result<(), Fault> {
         let action = format!("delete {}", path.join(" "));
-        self.call(Method::DELETE, path, None, action).await.map(drop)
+        self.call(Method::DELETE, path, None, action)
+            .await
+            .map(drop)
     }
 
     async fn call(
@@ -132,8 +144,11 @@ impl Api {
             .map_err(|error| self.unreachable(&error))?;
         self.rate.turn().await;
         let exchange = async {
-            let response =
-                self.client.request(request).await.map_err(|error| self.unreachable(&error))?;
+            let response = self
+                .client
+                .request(request)
+                .await
+                .map_err(|error| self.unreachable(&error))?;
             let status = response.status();
             let body = Limited::new(response.into_body(), ANSWER_MAX)
                 .collect()
@@ -141,12 +156,12 @@ impl Api {
                 .map_err(|error| self.unreachable(error.as_ref()))?;
             Ok((status, body.to_bytes()))
         };
-        let (status, body) = tokio::time::timeout(self.time_limit, exchange).await.map_err(|_| {
-            Fault::Unreachable {
+        let (status, body) = tokio::time::timeout(self.time_limit, exchange)
+            .await
+            .map_err(|_| Fault::Unreachable {
                 endpoint: self.endpoint.clone(),
                 cause: format!("no answer within {} ms", self.time_limit.as_millis()),
-            }
-        })??;
+            })??;
         self.read(status, &body, action)
     }
 
@@ -161,7 +176,11 @@ impl Api {
                 None if body.is_empty() => Ok(Answer::Done(Value::Null)),
                 None => {
                     let cause = "the answer is not JSON: is this the management API?".to_owned();
-                    Err(Fault::Failed { endpoint, action, cause })
+                    Err(Fault::Failed {
+                        endpoint,
+                        action,
+                        cause,
+                    })
                 }
             };
         }
@@ -176,21 +195,38 @@ impl Api {
             |reason| format!("{} (HTTP status {})", one_line(reason), status.as_u16()),
         );
         Err(match status.as_u16() {
-            401 | 403 => Fault::Denied { endpoint, action, cause },
+            401 | 403 => Fault::Denied {
+                endpoint,
+                action,
+                cause,
+            },
             429 => Fault::Throttled { endpoint, action },
-            400 | 405..=428 => Fault::Refused { endpoint, action, cause },
-            _ => Fault::Failed { endpoint, action, cause },
+            400 | 405..=428 => Fault::Refused {
+                endpoint,
+                action,
+                cause,
+            },
+            _ => Fault::Failed {
+                endpoint,
+                action,
+                cause,
+            },
         })
     }
 
     fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Fault {
-        Fault::Unreachable { endpoint: self.endpoint.clone(), cause: innermost(error) }
+        Fault::Unreachable {
+            endpoint: self.endpoint.clone(),
+            cause: innermost(error),
+        }
     }
 }
 
 /// The path of these names, each percent-encoded: the virtual host `/` is `%2F`.
 fn encoded(path: &[&str]) -> String {
-    path.iter().map(|name| format!("/{}", utf8_percent_encode(name, SEGMENT))).collect()
+    path.iter()
+        .map(|name| format!("/{}", utf8_percent_encode(name, SEGMENT)))
+        .collect()
 }
 
 /// The outer errors of an HTTP client say only that it is one.
@@ -293,8 +329,16 @@ mod tests {
         assert_eq!(read(404, own), Ok(Answer::Absent));
         assert_eq!(read(204, ""), Ok(Answer::Done(Value::Null)));
         let cases = [
-            (404, "<html>no route</html>", "http://broker:15672 failed to read queue: HTTP status 404"),
-            (404, "{}", "http://broker:15672 failed to read queue: HTTP status 404"),
+            (
+                404,
+                "<html>no route</html>",
+                "http://broker:15672 failed to read queue: HTTP status 404",
+            ),
+            (
+                404,
+                "{}",
+                "http://broker:15672 failed to read queue: HTTP status 404",
+            ),
             (
                 200,
                 "<html>login</html>",
@@ -310,7 +354,11 @@ mod tests {
                 r#"{"error":"bad_request","reason":"inequivalent\n arg"}"#,
                 "http://broker:15672 refuses to read queue: inequivalent arg (HTTP status 400)",
             ),
-            (503, "", "http://broker:15672 failed to read queue: HTTP status 503"),
+            (
+                503,
+                "",
+                "http://broker:15672 failed to read queue: HTTP status 503",
+            ),
             (
                 429,
                 "",
@@ -318,22 +366,33 @@ mod tests {
             ),
         ];
         for (status, body, expected) in cases {
-            assert_eq!(read(status, body).unwrap_err().to_string(), expected, "{status} {body}");
+            assert_eq!(
+                read(status, body).unwrap_err().to_string(),
+                expected,
+                "{status} {body}"
+            );
         }
     }
 
     #[test]
     fn authorities_that_are_none_are_refused() {
         for (pem, expected) in [
-            ("", "cannot trust https://broker: the CA holds no certificate"),
+            (
+                "",
+                "cannot trust https://broker: the CA holds no certificate",
+            ),
             (
                 "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
                 "cannot trust https://broker: the CA is no certificate: ",
             ),
         ] {
-            let error = connector("https://broker", Some(pem.as_bytes()), Duration::from_secs(1))
-                .unwrap_err()
-                .to_string();
+            let error = connector(
+                "https://broker",
+                Some(pem.as_bytes()),
+                Duration::from_secs(1),
+            )
+            .unwrap_err()
+            .to_string();
             assert!(error.starts_with(expected), "{error}");
         }
     }

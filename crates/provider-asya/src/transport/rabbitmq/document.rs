@@ -25,7 +25,10 @@ impl Version {
     /// Reads `3.10.8`, or anything that begins with two numbers.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(['.', '-', '+']);
-        Some(Self(parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+        Some(Self(
+            parts.next()?.parse().ok()?,
+            parts.next()?.parse().ok()?,
+        ))
     }
 
     /// Quorum queues drop messages after 20 deliveries unless told otherwise.
@@ -129,7 +132,10 @@ impl Wanted {
         let dead_letter = self.queue.dead_letter;
         if self.queue.queue_type == QueueType::Quorum {
             if dead_letter.enabled {
-                definition.insert("delivery-limit".to_owned(), json!(dead_letter.max_receive_count));
+                definition.insert(
+                    "delivery-limit".to_owned(),
+                    json!(dead_letter.max_receive_count),
+                );
             } else if version.limits_deliveries() {
                 definition.insert("delivery-limit".to_owned(), json!(-1));
             }
@@ -212,16 +218,36 @@ mod tests {
         let classic =
             json!({"dead-letter-exchange": "asya-dlx", "dead-letter-routing-key": "asya-cart-dlq"});
         let cases = [
-            ("3.x delivers for ever by itself", queue("quorum", false, None), Version(3, 10), json!({})),
+            (
+                "3.x delivers for ever by itself",
+                queue("quorum", false, None),
+                Version(3, 10),
+                json!({}),
+            ),
             (
                 "4.x drops after 20 unless told",
                 queue("quorum", false, None),
                 Version(4, 0),
                 json!({"delivery-limit": -1}),
             ),
-            ("dead letters on 3.x", queue("quorum", true, None), Version(3, 10), dead_letter.clone()),
-            ("dead letters on 4.x", queue("quorum", true, None), Version(4, 3), dead_letter),
-            ("classic queues count nothing", queue("classic", true, None), Version(4, 3), classic),
+            (
+                "dead letters on 3.x",
+                queue("quorum", true, None),
+                Version(3, 10),
+                dead_letter.clone(),
+            ),
+            (
+                "dead letters on 4.x",
+                queue("quorum", true, None),
+                Version(4, 3),
+                dead_letter,
+            ),
+            (
+                "classic queues count nothing",
+                queue("classic", true, None),
+                Version(4, 3),
+                classic,
+            ),
             (
                 "3.10 has one consumer timeout for all queues",
                 queue("quorum", false, Some(7_200_000)),

@@ -9,19 +9,19 @@ use crate::transport::{Drift, Found, Mark};
 
 /// What surrounds a queue, as far as a whole look tells.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Surroundings {
+pub(super) struct Surroundings {
     /// The exchange, if it is there.
-    pub exchange: Option<Value>,
+    pub(super) exchange: Option<Value>,
     /// Bindings from the exchange to the queue.
-    pub bindings: Vec<Value>,
+    pub(super) bindings: Vec<Value>,
     /// Policies of the virtual host.
-    pub policies: Vec<Value>,
+    pub(super) policies: Vec<Value>,
     /// The dead-letter queue, if it is there.
-    pub dead_letter_queue: Option<Value>,
+    pub(super) dead_letter_queue: Option<Value>,
 }
 
 /// What a glance tells, and with `surroundings` a whole look.
-pub fn found(
+pub(super) fn found(
     wanted: &Wanted,
     version: Version,
     location: Location,
@@ -42,13 +42,19 @@ pub fn found(
         None => {
             // Which of several policies is in the way shows only a whole look.
             if applied != wanted.policy() || effective(queue) != definition {
-                found.drift.push(Drift::settable("policy", applied, wanted.policy()));
+                found
+                    .drift
+                    .push(Drift::settable("policy", applied, wanted.policy()));
             }
         }
         Some(around) => {
-            found.drift.extend(policy_difference(around, wanted, &wanted.name, &definition));
+            found
+                .drift
+                .extend(policy_difference(around, wanted, &wanted.name, &definition));
             found.shadowed = shadow(wanted, applied, around);
-            found.drift.extend(surrounding_differences(wanted, version, around));
+            found
+                .drift
+                .extend(surrounding_differences(wanted, version, around));
             found.held = held(wanted, queue, around);
         }
     }
@@ -56,7 +62,7 @@ pub fn found(
 }
 
 /// The owner in a queue's arguments.
-pub fn owner(queue: &Value) -> Option<&str> {
+pub(super) fn owner(queue: &Value) -> Option<&str> {
     queue["arguments"][OWNER_ARGUMENT].as_str()
 }
 
@@ -102,7 +108,8 @@ fn fixed_differences(wanted: &Wanted, version: Version, queue: &Value) -> Vec<Dr
     if let Some(timeout) = wanted.queue.consumer_timeout_milliseconds
         && !version.has_consumer_timeout()
     {
-        let have = "the broker's own `consumer_timeout`, since it has none per queue before RabbitMQ 3.12";
+        let have =
+            "the broker's own `consumer_timeout`, since it has none per queue before RabbitMQ 3.12";
         drift.push(Drift::fixed("consumerTimeoutMilliseconds", have, timeout));
     }
     drift
@@ -110,7 +117,10 @@ fn fixed_differences(wanted: &Wanted, version: Version, queue: &Value) -> Vec<Dr
 
 fn effective(queue: &Value) -> Map<String, Value> {
     // An empty definition is shown as an empty list.
-    queue["effective_policy_definition"].as_object().cloned().unwrap_or_default()
+    queue["effective_policy_definition"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default()
 }
 
 fn policy_difference(
@@ -122,12 +132,21 @@ fn policy_difference(
     let name = format!("asya-{queue}");
     let body = wanted.policy_body(queue, definition);
     let what = format!("policy {name:?}");
-    let Some(policy) = around.policies.iter().find(|policy| policy["name"] == json!(name)) else {
+    let Some(policy) = around
+        .policies
+        .iter()
+        .find(|policy| policy["name"] == json!(name))
+    else {
         return Some(Drift::settable(&what, "absent", &body["definition"]));
     };
-    let found = policy["definition"].as_object().cloned().unwrap_or_default();
+    let found = policy["definition"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
     let is_equal = found == *definition
-        && ["pattern", "priority", "apply-to"].iter().all(|key| policy[*key] == body[*key]);
+        && ["pattern", "priority", "apply-to"]
+            .iter()
+            .all(|key| policy[*key] == body[*key]);
     (!is_equal).then(|| Drift::settable(&what, &policy["definition"], &body["definition"]))
 }
 
@@ -156,13 +175,20 @@ fn shadow(wanted: &Wanted, applied: &str, around: &Surroundings) -> Option<Strin
 }
 
 fn exists(around: &Surroundings, policy: &str) -> bool {
-    around.policies.iter().any(|found| found["name"] == json!(policy))
+    around
+        .policies
+        .iter()
+        .any(|found| found["name"] == json!(policy))
 }
 
 /// Whether the policy is for this queue, as far as its pattern can be read here.
 fn matches(policy: &Value, queue: &str) -> bool {
-    let is_for_queues = policy["apply-to"].as_str().is_some_and(|to| to != "exchanges");
-    let pattern = policy["pattern"].as_str().and_then(|pattern| regex::Regex::new(pattern).ok());
+    let is_for_queues = policy["apply-to"]
+        .as_str()
+        .is_some_and(|to| to != "exchanges");
+    let pattern = policy["pattern"]
+        .as_str()
+        .and_then(|pattern| regex::Regex::new(pattern).ok());
     is_for_queues && pattern.is_some_and(|pattern| pattern.is_match(queue))
 }
 
@@ -170,7 +196,11 @@ fn surrounding_differences(wanted: &Wanted, version: Version, around: &Surroundi
     let mut drift = Vec::new();
     let exchange = format!("exchange {:?}", wanted.queue.exchange);
     match &around.exchange {
-        None => drift.push(Drift::settable(&exchange, "absent", "a durable topic exchange")),
+        None => drift.push(Drift::settable(
+            &exchange,
+            "absent",
+            "a durable topic exchange",
+        )),
         Some(found) if found["type"] != json!("topic") || found["durable"] != json!(true) => {
             let have = format!("{} (durable: {})", found["type"], found["durable"]);
             drift.push(Drift::fixed(&exchange, have, "a durable topic exchange"));
@@ -178,12 +208,20 @@ fn surrounding_differences(wanted: &Wanted, version: Version, around: &Surroundi
         Some(_) => {}
     }
     for key in missing_keys(wanted, around) {
-        drift.push(Drift::settable("binding", "absent", format!("routing key {key:?}")));
+        drift.push(Drift::settable(
+            "binding",
+            "absent",
+            format!("routing key {key:?}"),
+        ));
     }
     if wanted.queue.dead_letter.enabled {
         let name = wanted.dead_letter_queue();
         if around.dead_letter_queue.is_none() {
-            drift.push(Drift::settable("deadLetter", "absent", format!("queue {name:?}")));
+            drift.push(Drift::settable(
+                "deadLetter",
+                "absent",
+                format!("queue {name:?}"),
+            ));
         }
         let definition = wanted.dead_letter_definition(version);
         drift.extend(policy_difference(around, wanted, &name, &definition));
@@ -192,7 +230,7 @@ fn surrounding_differences(wanted: &Wanted, version: Version, around: &Surroundi
 }
 
 /// Routing keys by which nothing of ours leads to the queue yet.
-pub fn missing_keys<'a>(
+pub(super) fn missing_keys<'a>(
     wanted: &'a Wanted,
     around: &'a Surroundings,
 ) -> impl Iterator<Item = &'a String> {

@@ -59,29 +59,64 @@ fn look(queue: &Value, around: Option<&Surroundings>) -> Found {
 fn when_all_is_well_nothing_differs() {
     let glance = look(&queue(), None);
     assert_eq!(glance.mark, Mark::Of("east/shop/cart".to_owned()));
-    assert_eq!(glance.counters, Some(Counters { queued: 2, processing: 1 }));
-    assert_eq!((glance.drift, glance.unusable, glance.held), (vec![], None, None));
+    assert_eq!(
+        glance.counters,
+        Some(Counters {
+            queued: 2,
+            processing: 1
+        })
+    );
+    assert_eq!(
+        (glance.drift, glance.unusable, glance.held),
+        (vec![], None, None)
+    );
     let whole = look(&queue(), Some(&around()));
-    assert_eq!((whole.drift, whole.shadowed, whole.held), (vec![], None, Some(7)));
+    assert_eq!(
+        (whole.drift, whole.shadowed, whole.held),
+        (vec![], None, Some(7))
+    );
 }
 
 #[test]
 fn what_the_broker_has_not_counted_is_unknown() {
     let mut queue = queue();
-    for key in ["messages", "messages_ready", "messages_unacknowledged", "state"] {
+    for key in [
+        "messages",
+        "messages_ready",
+        "messages_unacknowledged",
+        "state",
+    ] {
         queue.as_object_mut().unwrap().remove(key);
     }
     let found = look(&queue, Some(&around()));
-    assert_eq!((found.counters, found.held, found.unusable), (None, None, None));
+    assert_eq!(
+        (found.counters, found.held, found.unusable),
+        (None, None, None)
+    );
 }
 
 #[test]
 fn each_difference_is_found_with_what_can_be_done_about_it() {
     type Change = fn(&mut Value, &mut Surroundings);
     let cases: [(&str, Change, &str, DriftKind); 9] = [
-        ("another type", |queue, _| queue["type"] = json!("classic"), "queueType", DriftKind::Fixed),
-        ("transient", |queue, _| queue["durable"] = json!(false), "durable", DriftKind::Fixed),
-        ("no exchange", |_, around| around.exchange = None, "exchange \"asya\"", DriftKind::Settable),
+        (
+            "another type",
+            |queue, _| queue["type"] = json!("classic"),
+            "queueType",
+            DriftKind::Fixed,
+        ),
+        (
+            "transient",
+            |queue, _| queue["durable"] = json!(false),
+            "durable",
+            DriftKind::Fixed,
+        ),
+        (
+            "no exchange",
+            |_, around| around.exchange = None,
+            "exchange \"asya\"",
+            DriftKind::Settable,
+        ),
         (
             "an exchange of another type",
             |_, around| around.exchange = Some(json!({"type": "direct", "durable": true})),
@@ -123,14 +158,20 @@ fn each_difference_is_found_with_what_can_be_done_about_it() {
         let (mut queue, mut around) = (queue(), around());
         change(&mut queue, &mut around);
         let found = look(&queue, Some(&around)).drift;
-        let found: Vec<_> = found.iter().map(|drift| (drift.what.as_str(), drift.kind)).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|drift| (drift.what.as_str(), drift.kind))
+            .collect();
         assert_eq!(found, [(what, kind)], "{reason}");
     }
 }
 
 #[test]
 fn a_glance_sees_that_another_policy_applies() {
-    for (key, value) in [("policy", json!("ops")), ("effective_policy_definition", json!([]))] {
+    for (key, value) in [
+        ("policy", json!("ops")),
+        ("effective_policy_definition", json!([])),
+    ] {
         let mut queue = queue();
         queue[key] = value;
         assert_eq!(look(&queue, None).drift.len(), 1, "{key}");
@@ -142,14 +183,20 @@ fn policies_in_the_way_are_named() {
     let mut displaced = queue();
     displaced["policy"] = json!("ops");
     let found = look(&displaced, Some(&around())).shadowed.unwrap();
-    assert!(found.starts_with("policy \"ops\" applies to queue \"asya-cart\" in place of"), "{found}");
+    assert!(
+        found.starts_with("policy \"ops\" applies to queue \"asya-cart\" in place of"),
+        "{found}"
+    );
 
     let mut around = around();
     let mut other = policy("all", "", &Map::new());
     other["pattern"] = json!("^asya-");
     around.policies.push(other);
     let found = look(&queue(), Some(&around)).shadowed.unwrap();
-    assert!(found.contains("in place of \"all\", of which nothing holds"), "{found}");
+    assert!(
+        found.contains("in place of \"all\", of which nothing holds"),
+        "{found}"
+    );
     around.policies[2]["apply-to"] = json!("exchanges");
     assert_eq!(look(&queue(), Some(&around)).shadowed, None);
 }
@@ -159,7 +206,13 @@ fn an_adopted_queue_has_its_mark_at_its_bindings() {
     let mut queue = queue();
     queue["arguments"] = json!({"x-queue-type": "quorum"});
     assert_eq!(look(&queue, None).mark, Mark::Unread);
-    assert_eq!(look(&queue, Some(&around())).mark, Mark::Of("east/shop/cart".to_owned()));
-    let unbound = Surroundings { bindings: Vec::new(), ..around() };
+    assert_eq!(
+        look(&queue, Some(&around())).mark,
+        Mark::Of("east/shop/cart".to_owned())
+    );
+    let unbound = Surroundings {
+        bindings: Vec::new(),
+        ..around()
+    };
     assert_eq!(look(&queue, Some(&unbound)).mark, Mark::None);
 }

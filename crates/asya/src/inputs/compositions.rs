@@ -1,0 +1,119 @@
+//! The Composition that is given, or the built-in one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use actor::{GROUP, KIND, VERSION};
+use serde_json::Value;
+
+use super::InputError;
+use crate::pipeline::{Composition, Object};
+use crate::steps::is_own;
+
+/// Kind of a legacy XR, as Crossplane makes it for a claim.
+const LEGACY_KIND: &str = "XAsyncActor";
+/// The Composition of an `AsyncActor`.
+const BUILT_IN: &str = include_str!("../../../../apis/asyncactors.asya.sh/composition.yaml");
+/// The Composition of an `XAsyncActor`.
+const BUILT_IN_LEGACY: &str =
+    include_str!("../../../../apis/xasyncactors.asya.sh/composition.yaml");
+
+/// Whether an object is an `AsyncActor`.
+pub(super) fn is_actor(object: &Object) -> bool {
+    is_of(object, KIND)
+}
+
+/// Whether an object is what Crossplane makes of an actor's claim.
+pub(super) fn is_legacy_actor(object: &Object) -> bool {
+    is_of(object, LEGACY_KIND)
+}
+
+fn is_of(object: &Object, kind: &str) -> bool {
+    object.kind() == kind && object.api_version() == format!("{GROUP}/{VERSION}")
+}
+
+/// The Composition for actors of that kind.
+pub(super) fn built_in(file: &Path, xr: &Object) -> Result<Composition, InputError> {
+    let text = if is_actor(xr) {
+        BUILT_IN
+    } else if is_legacy_actor(xr) {
+        BUILT_IN_LEGACY
+    } else {
+        return Err(InputError::NoActor {
+            path: file.to_owned(),
+            object: format!("{} {xr}", xr.api_version()).trim().to_owned(),
+            expected: format!("{GROUP}/{VERSION} {KIND} or {LEGACY_KIND}"),
+            kind: xr.kind().to_owned(),
+        });
+    };
+    let place = "the built-in Composition";
+    let document = actor::yaml::document(text).map_err(|source| InputError::Yaml {
+        path: PathBuf::from(place),
+        source,
+    })?;
+    let object = match document {
+        Value::Object(map) => Object::from(map),
+        _ => Object::default(),
+    };
+    read(Path::new(place), &object, &BTreeMap::new())
+}
+
+/// Reads a Composition. Its functions may be called anything in the cluster: a
+/// Function object of that name says which package it is.
+pub(super) fn read(
+    file: &Path,
+    object: &Object,
+    functions: &BTreeMap<String, String>,
+) -> Result<Composition, InputError> {
+    let composition = Composition::read(object).map_err(|source| InputError::Composition {
+        path: file.to_owned(),
+        source,
+    })?;
+    let own = |name: &str| {
+        let package = functions.get(name).map(|package| repository(package));
+        let known = package.filter(|package| !is_own(name) && is_own(package));
+        known.unwrap_or(name).to_owned()
+    };
+    Ok(composition.with_functions(own))
+}
+
+/// The last part of a package's repository: `function-x` of
+/// `registry.example.org/team/function-x:v1`.
+fn repository(package: &str) -> &str {
+    let package = package.split('@').next().unwrap_or_default();
+    let last = package.rsplit('/').next().unwrap_or_default();
+    last.split(':').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_known_by_the_end_of_its_repository() {
+        let cases = [
+            ("ghcr.io/team/function-x:v1.0.0", "function-x"),
+            ("127.0.0.1:5000/local/function-x@sha256:abc", "function-x"),
+            ("function-x", "function-x"),
+            ("", ""),
+        ];
+        for (package, name) in cases {
+            assert_eq!(repository(package), name, "{package}");
+        }
+    }
+
+    #[test]
+    fn both_built_in_compositions_run_every_function_of_ours() {
+        for text in [BUILT_IN, BUILT_IN_LEGACY] {
+            let document = actor::yaml::document(text).unwrap();
+            let steps = document["spec"]["pipeline"].as_array().unwrap();
+            assert_eq!(steps.len(), 6);
+            for step in steps {
+                assert!(
+                    is_own(step["functionRef"]["name"].as_str().unwrap()),
+                    "{step}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! `asya explain` as a program.
+
+mod program;
+
+use program::{ACTOR, Folder, PLATFORM};
+use serde_json::{Value, json};
+
+const FLAVORS: &str = "
+apiVersion: apiextensions.crossplane.io/v1beta1
+kind: EnvironmentConfig
+metadata: {name: gpu}
+data:
+  scaling: {minReplicas: 1}
+  tolerations: [{key: gpu}]
+  env: [{name: TOKEN, value: secret-of-gpu}]
+---
+apiVersion: apiextensions.crossplane.io/v1beta1
+kind: EnvironmentConfig
+metadata: {name: spot}
+data:
+  scaling: {queueLength: 2}
+  tolerations: [{key: spot}]
+  env: [{name: ZONE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
+  podAnnotations: {note: secret-of-spot}
+  resiliency: {actorTimeout: 10m}
+";
+
+/// A folder with an actor of two flavors.
+fn folder() -> Folder {
+    let actor = ACTOR.replace(
+        "handler:",
+        "flavors: [gpu, spot], args: [secret-of-actor], handler:",
+    );
+    Folder::with(&[
+        ("actor.yaml", &actor),
+        ("flavors.yaml", FLAVORS),
+        ("platform.yaml", PLATFORM),
+    ])
+}
+
+/// The explanation of one actor, for programs.
+fn explained(folder: &Folder, arguments: &str) -> Value {
+    let run = folder.run(&format!(
+        "explain actor.yaml -e platform.yaml {arguments} -o json"
+    ));
+    let mut documents: Vec<Value> = serde_json::from_str(&run.output).unwrap();
+    assert_eq!(documents.len(), 1, "{}", run.talk);
+    documents.remove(0)
+}
+
+/// Value and origin of a field.
+fn field(explained: &Value, path: &str) -> (Value, Value) {
+    let fields = explained["fields"].as_array().unwrap();
+    let found = fields.iter().find(|field| field["field"] == path);
+    let found = found.unwrap_or_else(|| panic!("no {path} in {explained}"));
+    (found["value"].clone(), found["origin"].clone())
+}
+
+fn flavor(name: &str) -> Value {
+    json!({"kind": "flavor", "name": name})
+}
+
+#[test]
+fn each_field_is_shown_with_who_set_it() {
+    let explained = explained(&folder(), "-e flavors.yaml");
+    assert_eq!(explained["actor"], "text-processor");
+    assert_eq!(explained["namespace"], "prod");
+    let (actor, default) = (json!({"kind": "actor"}), json!({"kind": "default"}));
+    let setting = json!({"kind": "platform", "setting": "the only enabled transport"});
+    let from = |from: &str| json!({"kind": "default", "from": from});
+    for (path, value, origin) in [
+        ("image", json!("my-org/app:1"), actor.clone()),
+        ("flavors[1]", json!("spot"), actor.clone()),
+        ("scaling.minReplicaCount", json!(1), flavor("gpu")),
+        ("scaling.queueLength", json!(2), flavor("spot")),
+        ("scaling.maxReplicaCount", json!(10), default.clone()),
+        ("tolerations[0].key", json!("gpu"), flavor("gpu")),
+        ("tolerations[1].key", json!("spot"), flavor("spot")),
+        ("actor", json!("text-processor"), from("metadata.name")),
+        ("transport", json!("sqs"), setting),
+        ("imagePullPolicy", json!("IfNotPresent"), default.clone()),
+        ("pythonExecutable", json!("python3"), default.clone()),
+        (
+            "queue.deadLetter.enabled",
+            json!(false),
+            from("transport type sqs"),
+        ),
+        ("queue.deletionPolicy", json!("Delete"), default),
+    ] {
+        assert_eq!(field(&explained, path), (value, origin), "{path}");
+    }
+    let paths: Vec<&Value> = explained["fields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|field| &field["path"])
+        .collect();
+    assert!(paths.contains(&&json!(["tolerations", 1, "key"])));
+}
+
+#[test]
+fn what_follows_from_the_timeout_is_shown_with_it() {
+    let folder = folder();
+    assert_eq!(
+        explained(&folder, "-e flavors.yaml")["derived"],
+        json!([
+            {"name": "runtime timeout", "value": "600s", "from": "resiliency.actorTimeout, set by flavor \"spot\""},
+            {"name": "grace period of pods", "value": "630s", "from": "runtime timeout + 30s, at most 3600s"},
+            {"name": "visibility timeout of the queue", "value": "1200s", "from": "2 × runtime timeout"},
+        ])
+    );
+    let timeout = "sidecar: {env: [{name: ASYA_RUNTIME_TIMEOUT, value: '60'}]}, terminationGracePeriodSeconds: 5, handler:";
+    folder.add("actor.yaml", &ACTOR.replace("handler:", timeout));
+    folder.add(
+        "platform.yaml",
+        &PLATFORM.replace("region:", "visibilityTimeoutSeconds: 90, region:"),
+    );
+    assert_eq!(
+        explained(&folder, "")["derived"],
+        json!([
+            {"name": "runtime timeout", "value": "60s", "from": "ASYA_RUNTIME_TIMEOUT in sidecar.env"},
+            {"name": "grace period of pods", "value": "5s", "from": "terminationGracePeriodSeconds, set by the actor"},
+            {"name": "visibility timeout of the queue", "value": "90s",
+                "from": "platform (transports.sqs.config.visibilityTimeoutSeconds)"},
+        ])
+    );
+}
+
+#[test]
+fn values_that_may_be_secret_are_not_shown() {
+    let folder = folder();
+    let explained = explained(&folder, "-e flavors.yaml");
+    for (path, origin) in [
+        ("env[0].value", flavor("gpu")),
+        ("podAnnotations.note", flavor("spot")),
+        ("args[0]", json!({"kind": "actor"})),
+    ] {
+        assert_eq!(field(&explained, path), (json!("***"), origin), "{path}");
+    }
+    let name = field(&explained, "env[1].valueFrom.fieldRef.fieldPath");
+    assert_eq!(
+        name,
+        (json!("spec.nodeName"), flavor("spot")),
+        "a reference is no secret"
+    );
+    for form in ["table", "json", "yaml"] {
+        let run = folder.run(&format!(
+            "explain actor.yaml -e platform.yaml -e flavors.yaml -o {form}"
+        ));
+        assert!(!run.output.contains("secret-of"), "{form}: {}", run.output);
+    }
+}
+
+#[test]
+fn people_get_tables() {
+    let run = folder().run("explain actor.yaml -e platform.yaml -e flavors.yaml");
+    assert_eq!((run.code, run.talk.as_str()), (0, ""));
+    let lines: Vec<&str> = run.output.lines().collect();
+    assert_eq!(lines[0], "text-processor in prod");
+    let column = lines[2].find("SET BY").unwrap();
+    assert!(lines[2].starts_with("FIELD"));
+    let row = lines
+        .iter()
+        .find(|line| line.starts_with("scaling.queueLength "))
+        .unwrap();
+    assert!(row[column..].starts_with("flavor spot "), "{row}");
+    assert!(row.ends_with(" 2"), "{row}");
+    assert!(
+        lines.iter().all(|line| line.trim_end() == *line),
+        "no blanks at the end"
+    );
+}
+
+#[test]
+fn every_side_of_a_conflict_is_shown() {
+    let third = FLAVORS
+        .replace("name: gpu", "name: third")
+        .replace("minReplicas: 1", "minReplicas: 7");
+    let third = third
+        .split("---")
+        .next()
+        .unwrap()
+        .replace("[{key: gpu}]", "none");
+    let actor = ACTOR.replace("handler:", "flavors: [gpu, spot, third], handler:");
+    let folder = folder();
+    folder.add("actor.yaml", &actor);
+    folder.add("third.yaml", &third);
+    let run =
+        folder.run("explain actor.yaml -e platform.yaml -e flavors.yaml -e third.yaml -o yaml");
+    assert_eq!(run.code, 1);
+    let side = |flavor: &str, value: Value| json!({"flavor": flavor, "value": value});
+    assert_eq!(
+        run.documents()[0]["conflicts"],
+        json!([
+            {"field": "scaling.minReplicaCount", "path": ["scaling", "minReplicaCount"],
+                "sides": [side("gpu", json!(1)), side("third", json!(7))]},
+            {"field": "tolerations", "path": ["tolerations"], "sides": [
+                side("gpu", json!([{"key": "gpu"}])), side("spot", json!([{"key": "spot"}])), side("third", json!("none")),
+            ]},
+        ])
+    );
+    let lines: Vec<&str> = run.talk.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", run.talk);
+    assert!(
+        lines[0].ends_with("flavors \"gpu\" and \"third\" conflict on scaling.minReplicaCount"),
+        "{}",
+        lines[0]
+    );
+    assert!(
+        lines[1].ends_with("conflict on tolerations: type mismatch (list and string)"),
+        "{}",
+        lines[1]
+    );
+    assert_eq!(
+        lines[2],
+        "hint: keep the field in one of the flavors, or set it in the actor"
+    );
+    let table = folder
+        .run("explain actor.yaml -e platform.yaml -e flavors.yaml -e third.yaml")
+        .output;
+    assert!(
+        table.contains("scaling.minReplicaCount  third   7\n"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_secret_in_a_conflict_is_not_shown() {
+    let both = "
+apiVersion: apiextensions.crossplane.io/v1beta1
+kind: EnvironmentConfig
+metadata: {name: one}
+data: {podAnnotations: {note: secret-of-one}}
+---
+apiVersion: apiextensions.crossplane.io/v1beta1
+kind: EnvironmentConfig
+metadata: {name: two}
+data: {podAnnotations: {note: secret-of-two}}
+";
+    let folder = folder();
+    folder.add(
+        "actor.yaml",
+        &ACTOR.replace("handler:", "flavors: [one, two], handler:"),
+    );
+    folder.add("flavors.yaml", both);
+    let explained = explained(&folder, "-e flavors.yaml");
+    assert_eq!(
+        explained["conflicts"][0]["sides"][1],
+        json!({"flavor": "two", "value": "***"})
+    );
+}
+
+#[test]
+fn the_origin_of_the_transport_is_told() {
+    let queue = "
+apiVersion: provider.asya.sh/v1alpha1
+kind: Queue
+metadata:
+  name: text-processor
+  namespace: prod
+  labels: {asya.sh/transport: sqs}
+  annotations: {crossplane.io/composition-resource-name: queue}
+";
+    let folder = folder();
+    folder.add("queue.yaml", queue);
+    folder.add("actor.yaml", ACTOR);
+    folder.add(
+        "default.yaml",
+        &PLATFORM.replace("data: {", "data: {defaultTransport: sqs, "),
+    );
+    let origin = |arguments: &str| field(&explained(&folder, arguments), "transport").1;
+    let platform = |setting: &str| json!({"kind": "platform", "setting": setting});
+    assert_eq!(origin(""), platform("the only enabled transport"));
+    assert_eq!(origin("-e default.yaml"), platform("defaultTransport"));
+    assert_eq!(
+        origin("--observed-resources queue.yaml"),
+        json!({"kind": "queue"})
+    );
+    folder.add(
+        "actor.yaml",
+        &ACTOR.replace("handler:", "transport: sqs, handler:"),
+    );
+    assert_eq!(origin(""), json!({"kind": "actor"}));
+}
+
+#[test]
+fn replicas_matter_without_scaling_only() {
+    let live = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: text-processor, namespace: prod, annotations: {crossplane.io/composition-resource-name: deployment}}
+spec: {replicas: 4}
+";
+    let folder = folder();
+    folder.add("live.yaml", live);
+    folder.add(
+        "actor.yaml",
+        &ACTOR.replace("handler:", "scaling: {enabled: false}, handler:"),
+    );
+    let replicas = |arguments: &str| field(&explained(&folder, arguments), "replicas");
+    assert_eq!(replicas(""), (json!(1), json!({"kind": "default"})));
+    assert_eq!(
+        replicas("--observed-resources live.yaml"),
+        (
+            json!(4),
+            json!({"kind": "default", "from": "the live workload's"})
+        )
+    );
+    let fields = explained(&folder, "")["fields"].to_string();
+    assert!(!fields.contains("maxReplicaCount"), "{fields}");
+}
+
+#[test]
+fn what_is_known_is_shown_even_if_the_actor_is_at_fault() {
+    let folder = folder();
+    let cases = [
+        (
+            "transport: kafka, handler:",
+            "transport \"kafka\" is not among the platform's transports",
+        ),
+        (
+            "replicas: many, handler:",
+            "spec.replicas: invalid type: string \"many\", expected a whole number of 0 or more (set by the actor)",
+        ),
+        (
+            "resiliency: {actorTimeout: soon}, handler:",
+            "resiliency.actorTimeout is not a timeout: \"soon\" is not a duration",
+        ),
+    ];
+    for (own, message) in cases {
+        folder.add("actor.yaml", &ACTOR.replace("handler:", own));
+        let run = folder.run("explain actor.yaml -e platform.yaml");
+        assert_eq!(run.code, 1, "{own}");
+        assert!(run.talk.contains(message), "{own}: {}", run.talk);
+        assert!(run.output.contains("image "), "{own}: {}", run.output);
+    }
+    folder.add(
+        "actor.yaml",
+        &ACTOR.replace("handler:", "flavors: [missing], handler:"),
+    );
+    let run = folder.run("explain actor.yaml -e platform.yaml");
+    assert_eq!((run.code, run.output.as_str()), (1, ""));
+    assert!(
+        run.talk
+            .contains("Waiting for 1 flavor EnvironmentConfigs: missing"),
+        "{}",
+        run.talk
+    );
+}
+
+#[test]
+fn a_composition_without_flavors_has_nothing_to_explain() {
+    let composition = "
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: only-queues}
+spec:
+  compositeTypeRef: {apiVersion: asya.sh/v1alpha1, kind: AsyncActor}
+  mode: Pipeline
+  pipeline: [{step: queue, functionRef: {name: function-render-queue}}]
+";
+    let folder = folder();
+    folder.add("composition.yaml", composition);
+    let run = folder.run("explain actor.yaml composition.yaml");
+    assert_eq!((run.code, run.output.as_str()), (1, ""));
+    assert!(
+        run.talk
+            .contains("Composition \"only-queues\" has no step that runs function-resolve-flavors"),
+        "{}",
+        run.talk
+    );
+}

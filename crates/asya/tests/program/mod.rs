@@ -1,0 +1,123 @@
+//! The program in a folder of its own, with an empty environment.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The platform's settings of most tests.
+pub(crate) const PLATFORM: &str = "
+apiVersion: apiextensions.crossplane.io/v1beta1
+kind: EnvironmentConfig
+metadata: {name: asya-platform}
+data: {transports: {sqs: {type: sqs, config: {region: us-east-1}}}}
+";
+
+/// An actor that needs no flavor.
+pub(crate) const ACTOR: &str = "
+apiVersion: asya.sh/v1alpha1
+kind: AsyncActor
+metadata: {name: text-processor, namespace: prod}
+spec: {image: my-org/app:1, handler: app.handle}
+";
+
+/// A folder with files.
+pub(crate) struct Folder(TempDir);
+
+/// How the program ended.
+pub(crate) struct Run {
+    /// Exit status.
+    pub(crate) code: i32,
+    /// Standard output.
+    pub(crate) output: String,
+    /// Standard error.
+    pub(crate) talk: String,
+}
+
+impl Folder {
+    /// A folder with these files.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        for (name, text) in files {
+            folder.add(name, text);
+        }
+        folder
+    }
+
+    /// Adds a file.
+    pub(crate) fn add(&self, name: &str, text: &str) {
+        let path = self.0.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// The command, not yet started. Arguments are separated by spaces.
+    pub(crate) fn command(&self, arguments: &str) -> Command {
+        let mut command = program(self.0.path());
+        command.args(arguments.split_whitespace());
+        command
+    }
+
+    /// Runs the program.
+    pub(crate) fn run(&self, arguments: &str) -> Run {
+        self.run_with(arguments, "")
+    }
+
+    /// Runs the program with this standard input.
+    pub(crate) fn run_with(&self, arguments: &str, input: &str) -> Run {
+        let mut command = self.command(arguments);
+        let piped = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        // A program that does not read its input may have ended before.
+        drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
+        let output = child.wait_with_output().unwrap();
+        Run {
+            code: output.status.code().unwrap(),
+            output: String::from_utf8(output.stdout).unwrap(),
+            talk: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Run {
+    /// The documents of the output.
+    pub(crate) fn documents(&self) -> Vec<Value> {
+        actor::yaml::documents(&self.output).unwrap()
+    }
+
+    /// The documents of a run that must succeed without a word.
+    pub(crate) fn rendered(&self) -> Vec<Value> {
+        assert_eq!((self.code, self.talk.as_str()), (0, ""));
+        self.documents()
+    }
+}
+
+fn program(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_asya"));
+    command.current_dir(folder).env_clear().env("NO_COLOR", "1");
+    command
+}
+
+/// Kind and name of each document.
+pub(crate) fn names(documents: &[Value]) -> Vec<String> {
+    let text = |document: &Value, path: &str| {
+        let value = document.pointer(path).and_then(Value::as_str);
+        value.unwrap_or_default().to_owned()
+    };
+    documents
+        .iter()
+        .map(|document| {
+            format!(
+                "{} {}",
+                text(document, "/kind"),
+                text(document, "/metadata/name")
+            )
+        })
+        .collect()
+}

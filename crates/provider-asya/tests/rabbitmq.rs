@@ -1,0 +1,320 @@
+//! Queues on a real broker: everything that the transport promises, seen from outside.
+
+mod rig;
+
+use provider_asya::owner::OwnerMark;
+use provider_asya::transport::rabbitmq::document::Wanted;
+use provider_asya::transport::rabbitmq::{Broker, RabbitMqExternal};
+use provider_asya::transport::{Depth, ExternalQueue as _, Fault, Found, Mark, Observation};
+use rig::rabbitmq::{RabbitMq, login};
+use serde_json::json;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queues_live_on_a_real_broker() {
+    if rig::is_skipped("queues on RabbitMQ") {
+        return;
+    }
+    let broker = RabbitMq::start().await;
+    a_queue_is_made_with_all_that_belongs_to_it(&broker).await;
+    a_message_arrives_the_way_a_sidecar_sends_it(&broker).await;
+    what_is_taken_away_comes_back(&broker).await;
+    a_second_owner_gets_nothing(&broker).await;
+    an_unmarked_queue_is_adopted_with_its_messages(&broker).await;
+    odd_names_are_taken_as_they_are(&broker).await;
+    dead_letters_arrive_and_count(&broker).await;
+    deletion_takes_everything_along_and_can_be_repeated(&broker).await;
+    faults_say_what_is_wrong(&broker).await;
+}
+
+fn wanted(name: &str, owner: &str) -> Wanted {
+    let queue = json!({
+        "host": "rabbitmq", "vhost": "/", "exchange": "asya", "routingKeys": [name.trim_start_matches("asya-"), name],
+        "queueType": "quorum", "deadLetter": {"enabled": false, "maxReceiveCount": 2},
+    });
+    Wanted {
+        name: name.to_owned(),
+        queue: serde_json::from_value(queue).unwrap(),
+        mark: OwnerMark::new(owner, "shop", name).unwrap(),
+        priority: 0,
+    }
+}
+
+fn external(broker: &RabbitMq, wanted: Wanted) -> RabbitMqExternal {
+    Broker::new(broker.api.clone()).queue(wanted).unwrap()
+}
+
+async fn found(queue: &RabbitMqExternal, depth: Depth) -> Found {
+    match queue.observe(depth).await.unwrap() {
+        Observation::Present(found) => *found,
+        Observation::Absent => panic!("the queue is absent"),
+    }
+}
+
+async fn publish(broker: &RabbitMq, exchange: &str, key: &str) -> bool {
+    // The management API has no other way in; the exchange routes it as it routes a sidecar's.
+    let body = json!({"properties": {}, "routing_key": key, "payload": "{}", "payload_encoding": "string"});
+    broker
+        .api
+        .post(&["exchanges", "/", exchange, "publish"], &body)
+        .await
+        .unwrap()
+}
+
+async fn messages(broker: &RabbitMq, queue: &str) -> usize {
+    let list = broker.read(&["queues", "/", queue]).await;
+    list["messages"].as_u64().unwrap_or(0).try_into().unwrap()
+}
+
+async fn a_queue_is_made_with_all_that_belongs_to_it(broker: &RabbitMq) {
+    let queue = external(broker, wanted("asya-made", "east"));
+    assert_eq!(
+        queue.observe(Depth::Whole).await.unwrap(),
+        Observation::Absent
+    );
+    queue.create().await.unwrap();
+    queue.create().await.unwrap(); // as after a crash
+    for depth in [Depth::Whole, Depth::Glance] {
+        let found = rig::until("policy and bindings are seen", || async {
+            let found = found(&queue, depth).await;
+            found.drift.is_empty().then_some(found)
+        })
+        .await;
+        assert_eq!(
+            found.mark,
+            Mark::Of("east/shop/asya-made".to_owned()),
+            "{depth:?}"
+        );
+        assert_eq!(found.shadowed, None);
+    }
+    let exchange = broker.read(&["exchanges", "/", "asya"]).await;
+    assert_eq!(
+        (&exchange["type"], &exchange["durable"]),
+        (&json!("topic"), &json!(true))
+    );
+    let queue = broker.read(&["queues", "/", "asya-made"]).await;
+    assert_eq!(
+        (&queue["type"], &queue["policy"]),
+        (&json!("quorum"), &json!("asya-asya-made"))
+    );
+}
+
+async fn a_message_arrives_the_way_a_sidecar_sends_it(broker: &RabbitMq) {
+    assert!(publish(broker, "asya", "made").await);
+    assert!(publish(broker, "asya", "asya-made").await);
+    rig::until("both keys lead to the queue", || async {
+        (messages(broker, "asya-made").await == 2).then_some(())
+    })
+    .await;
+    let queue = external(broker, wanted("asya-made", "east"));
+    let counters = found(&queue, Depth::Glance).await.counters.unwrap();
+    assert_eq!((counters.queued, counters.processing), (2, 0));
+}
+
+async fn what_is_taken_away_comes_back(broker: &RabbitMq) {
+    let queue = external(broker, wanted("asya-made", "east"));
+    broker
+        .api
+        .delete(&["exchanges", "/", "asya"])
+        .await
+        .unwrap();
+    broker
+        .api
+        .delete(&["policies", "/", "asya-asya-made"])
+        .await
+        .unwrap();
+    let whats: Vec<String> = found(&queue, Depth::Whole)
+        .await
+        .drift
+        .into_iter()
+        .map(|drift| drift.what)
+        .collect();
+    assert_eq!(
+        whats,
+        [
+            "policy \"asya-asya-made\"",
+            "exchange \"asya\"",
+            "binding",
+            "binding"
+        ]
+    );
+    queue.update().await.unwrap();
+    assert_eq!(found(&queue, Depth::Whole).await.drift, []);
+    assert_eq!(
+        messages(broker, "asya-made").await,
+        2,
+        "the messages are still there"
+    );
+    // Another policy of higher priority displaces ours, and is named.
+    let body = json!({"pattern": "^asya-made$", "definition": {"max-length": 9}, "priority": 9, "apply-to": "queues"});
+    broker
+        .api
+        .put(&["policies", "/", "ops"], &body)
+        .await
+        .unwrap();
+    let shadowed = rig::until("the other policy applies", || async {
+        found(&queue, Depth::Whole)
+            .await
+            .shadowed
+            .filter(|text| text.starts_with("policy \"ops\""))
+    })
+    .await;
+    assert!(shadowed.contains("raise `policyPriority`"), "{shadowed}");
+    broker.api.delete(&["policies", "/", "ops"]).await.unwrap();
+}
+
+async fn a_second_owner_gets_nothing(broker: &RabbitMq) {
+    let theirs = Wanted {
+        mark: OwnerMark::new("west", "shop", "x").unwrap(),
+        ..wanted("asya-made", "west")
+    };
+    let queue = external(broker, theirs);
+    assert_eq!(
+        found(&queue, Depth::Glance).await.mark,
+        Mark::Of("east/shop/asya-made".to_owned())
+    );
+    // Between its look and its creation the other was faster.
+    let error = queue.create().await.unwrap_err();
+    assert!(
+        matches!(&error, Fault::Foreign { owner, .. } if owner == "east/shop/asya-made"),
+        "{error}"
+    );
+    assert_eq!(messages(broker, "asya-made").await, 2);
+}
+
+async fn an_unmarked_queue_is_adopted_with_its_messages(broker: &RabbitMq) {
+    let body =
+        json!({"durable": true, "auto_delete": false, "arguments": {"x-queue-type": "classic"}});
+    broker
+        .api
+        .put(&["queues", "/", "asya-old"], &body)
+        .await
+        .unwrap();
+    let mut old = wanted("asya-old", "east");
+    old.queue.queue_type = actor::transport::QueueType::Classic;
+    old.queue.routing_keys.clear();
+    let queue = external(broker, old);
+    assert_eq!(found(&queue, Depth::Whole).await.mark, Mark::None);
+    queue.update().await.unwrap();
+    assert_eq!(
+        found(&queue, Depth::Whole).await.mark,
+        Mark::Of("east/shop/asya-old".to_owned())
+    );
+    // A type cannot be changed; it is shown, not recreated.
+    let other_type = external(broker, wanted("asya-old", "east"));
+    let drift = found(&other_type, Depth::Glance).await.drift;
+    assert_eq!(
+        (drift[0].what.as_str(), drift[0].have.as_str()),
+        ("queueType", "classic")
+    );
+    queue.delete().await.unwrap();
+}
+
+async fn odd_names_are_taken_as_they_are(broker: &RabbitMq) {
+    for vhost in ["v/x", "%2F", "ä b"] {
+        broker
+            .api
+            .put(&["vhosts", vhost], &json!({}))
+            .await
+            .unwrap();
+        let rights = json!({"configure": ".*", "write": ".*", "read": ".*"});
+        broker
+            .api
+            .put(&["permissions", vhost, "guest"], &rights)
+            .await
+            .unwrap();
+        let mut odd = wanted("asya-a.b+c (d)/e", "east");
+        odd.queue.vhost = vhost.to_owned();
+        let queue = external(broker, odd);
+        queue.create().await.unwrap();
+        rig::until("the policy matches the odd name", || async {
+            found(&queue, Depth::Whole)
+                .await
+                .drift
+                .is_empty()
+                .then_some(())
+        })
+        .await;
+        queue.delete().await.unwrap();
+        assert_eq!(
+            queue.observe(Depth::Glance).await.unwrap(),
+            Observation::Absent,
+            "{vhost}"
+        );
+    }
+}
+
+async fn dead_letters_arrive_and_count(broker: &RabbitMq) {
+    let mut letters = wanted("asya-letters", "east");
+    letters.queue.dead_letter.enabled = true;
+    let queue = external(broker, letters);
+    queue.create().await.unwrap();
+    assert!(publish(broker, "asya", "letters").await);
+    // Taken and given back until the limit is passed.
+    rig::until("the message is a dead letter", || async {
+        let body = json!({"count": 1, "ackmode": "reject_requeue_true", "encoding": "auto"});
+        broker
+            .api
+            .post(&["queues", "/", "asya-letters", "get"], &body)
+            .await
+            .unwrap();
+        (messages(broker, "asya-letters-dlq").await == 1).then_some(())
+    })
+    .await;
+    rig::until("all that would be lost is counted", || async {
+        (found(&queue, Depth::Whole).await.held == Some(1)).then_some(())
+    })
+    .await;
+}
+
+async fn deletion_takes_everything_along_and_can_be_repeated(broker: &RabbitMq) {
+    let mut letters = wanted("asya-letters", "east");
+    letters.queue.dead_letter.enabled = true;
+    let queue = external(broker, letters);
+    queue.delete().await.unwrap();
+    queue.delete().await.unwrap();
+    for path in [
+        ["queues", "/", "asya-letters"],
+        ["queues", "/", "asya-letters-dlq"],
+        ["policies", "/", "asya-asya-letters"],
+        ["policies", "/", "asya-asya-letters-dlq"],
+    ] {
+        assert!(!broker.has(&path).await, "{path:?}");
+    }
+    assert!(
+        broker.has(&["exchanges", "/", "asya"]).await,
+        "others use the exchange"
+    );
+}
+
+async fn faults_say_what_is_wrong(broker: &RabbitMq) {
+    let mut nowhere = wanted("asya-x", "east");
+    nowhere.queue.vhost = "nowhere".to_owned();
+    let error = external(broker, nowhere)
+        .create()
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("has no virtual host \"nowhere\""), "{error}");
+
+    let stranger = Broker::new(login(&broker.endpoint, "guest", "wrong"));
+    let error = stranger
+        .queue(wanted("asya-x", "east"))
+        .unwrap()
+        .observe(Depth::Glance)
+        .await
+        .unwrap_err();
+    assert!(
+        error.is_denied() && !error.to_string().contains("wrong"),
+        "{error}"
+    );
+
+    let [port] = rig::process::free_ports();
+    let down = Broker::new(login(&format!("http://127.0.0.1:{port}"), "guest", "guest"));
+    let error = down
+        .queue(wanted("asya-x", "east"))
+        .unwrap()
+        .observe(Depth::Glance)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Fault::Unreachable { .. }), "{error}");
+}

@@ -1,0 +1,225 @@
+//! etcd, kube-apiserver and kube-controller-manager, with certificates of their own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::process::{Process, free_ports};
+
+/// An API server without anything in it.
+pub struct Cluster {
+    _processes: Vec<Process>,
+    folder: TempDir,
+}
+
+impl Cluster {
+    /// Starts a cluster without nodes and waits until it is ready.
+    pub async fn start() -> Self {
+        let bin = super::components().join("bin");
+        for program in ["kube-apiserver", "kube-controller-manager"] {
+            let path = bin.join(program);
+            assert!(
+                path.is_file(),
+                "{} is missing: run `cargo xtask real`",
+                path.display()
+            );
+        }
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let dir = folder.path();
+        let [port, etcd, peer, manager] = free_ports();
+        make_certificates(dir);
+        fs::write(
+            dir.join("admin.kubeconfig"),
+            kubeconfig(dir, port).to_string(),
+        )
+        .expect("a file");
+        let etcd_url = format!("http://127.0.0.1:{etcd}");
+        let mut command = Command::new("etcd");
+        command.arg("--data-dir").arg(dir.join("etcd")).args([
+            "--unsafe-no-fsync",
+            "--log-level",
+            "error",
+            "--listen-client-urls",
+            &etcd_url,
+            "--advertise-client-urls",
+            &etcd_url,
+            "--listen-peer-urls",
+            &format!("http://127.0.0.1:{peer}"),
+        ]);
+        let mut processes = vec![Process::start("etcd", &mut command, dir)];
+        let mut command = Command::new(bin.join("kube-apiserver"));
+        command.current_dir(dir).args([
+            "--etcd-servers",
+            &etcd_url,
+            "--bind-address",
+            "127.0.0.1",
+            "--advertise-address",
+            "127.0.0.1",
+            "--secure-port",
+            &port.to_string(),
+            "--endpoint-reconciler-type",
+            "none",
+            "--cert-dir",
+            "certs",
+            "--client-ca-file",
+            "ca.crt",
+            "--tls-cert-file",
+            "apiserver.crt",
+            "--tls-private-key-file",
+            "apiserver.key",
+            "--service-account-issuer",
+            "https://kubernetes.default.svc",
+            "--service-account-key-file",
+            "sa.pub",
+            "--service-account-signing-key-file",
+            "sa.key",
+            "--service-cluster-ip-range",
+            "10.96.0.0/16",
+            "--authorization-mode",
+            "RBAC",
+            "--enable-priority-and-fairness=false",
+        ]);
+        processes.push(Process::start("kube-apiserver", &mut command, dir));
+        let mut cluster = Self {
+            _processes: processes,
+            folder,
+        };
+        let client = cluster.client().await;
+        let dir = cluster.folder.path().to_owned();
+        super::until("the API server is ready", || {
+            cluster
+                ._processes
+                .iter_mut()
+                .for_each(|process| process.check(&dir));
+            let client = client.clone();
+            async move {
+                let request = http::Request::get("/readyz")
+                    .body(Vec::new())
+                    .expect("a request");
+                client
+                    .request_text(request)
+                    .await
+                    .ok()
+                    .filter(|text| text == "ok")
+            }
+        })
+        .await;
+        let mut command = Command::new(bin.join("kube-controller-manager"));
+        command.current_dir(&dir).args([
+            "--kubeconfig",
+            "admin.kubeconfig",
+            "--bind-address",
+            "127.0.0.1",
+            "--secure-port",
+            &manager.to_string(),
+            "--leader-elect=false",
+            "--service-account-private-key-file",
+            "sa.key",
+            "--root-ca-file",
+            "ca.crt",
+            "--controllers",
+            "namespace-controller,garbage-collector-controller,serviceaccount-controller",
+        ]);
+        cluster._processes.push(Process::start(
+            "kube-controller-manager",
+            &mut command,
+            &dir,
+        ));
+        cluster
+    }
+
+    /// A client with every right.
+    pub async fn client(&self) -> Client {
+        let config = Kubeconfig::read_from(self.kubeconfig()).expect("the rig's own kubeconfig");
+        let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default());
+        Client::try_from(config.await.expect("a usable kubeconfig")).expect("a client")
+    }
+
+    /// The kubeconfig with every right.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("admin.kubeconfig")
+    }
+}
+
+fn kubeconfig(dir: &Path, port: u16) -> serde_json::Value {
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "rig",
+        "contexts": [{"name": "rig", "context": {"cluster": "rig", "user": "admin"}}],
+        "clusters": [{"name": "rig", "cluster": {
+            "server": format!("https://127.0.0.1:{port}"), "certificate-authority": dir.join("ca.crt")}}],
+        "users": [{"name": "admin", "user": {
+            "client-certificate": dir.join("admin.crt"), "client-key": dir.join("admin.key")}}],
+    })
+}
+
+fn make_certificates(dir: &Path) {
+    let openssl = |args: &[&str]| {
+        let output = Command::new("openssl").args(args).current_dir(dir).output();
+        let output = output.expect("openssl is installed (Debian package openssl)");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "openssl {}: {errors}",
+            args.join(" ")
+        );
+    };
+    let key = |name: &str| {
+        openssl(&[
+            "ecparam",
+            "-name",
+            "prime256v1",
+            "-genkey",
+            "-noout",
+            "-out",
+            name,
+        ])
+    };
+    key("ca.key");
+    openssl(&[
+        "req", "-x509", "-new", "-key", "ca.key", "-subj", "/CN=rig", "-days", "2", "-out",
+        "ca.crt",
+    ]);
+    let leaves = [
+        (
+            "apiserver",
+            "/CN=kube-apiserver",
+            "IP:127.0.0.1,DNS:localhost",
+        ),
+        ("admin", "/O=system:masters/CN=admin", "DNS:admin"),
+    ];
+    for (name, subject, alternatives) in leaves {
+        let [leaf_key, request, certificate, extensions] =
+            ["key", "csr", "crt", "ext"].map(|ending| format!("{name}.{ending}"));
+        key(&leaf_key);
+        openssl(&[
+            "req", "-new", "-key", &leaf_key, "-subj", subject, "-out", &request,
+        ]);
+        let text =
+            format!("subjectAltName={alternatives}\nextendedKeyUsage=serverAuth,clientAuth\n");
+        fs::write(dir.join(&extensions), text).expect("the folder can be written");
+        openssl(&[
+            "x509",
+            "-req",
+            "-in",
+            &request,
+            "-CA",
+            "ca.crt",
+            "-CAkey",
+            "ca.key",
+            "-CAcreateserial",
+            "-days",
+            "2",
+            "-extfile",
+            &extensions,
+            "-out",
+            &certificate,
+        ]);
+    }
+    openssl(&["genrsa", "-out", "sa.key", "2048"]);
+    openssl(&["rsa", "-in", "sa.key", "-pubout", "-out", "sa.pub"]);
+}

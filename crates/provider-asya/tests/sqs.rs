@@ -1,0 +1,186 @@
+//! Queues on moto's SQS, and what moto cannot do on a fake that says so.
+
+mod rig;
+
+use std::collections::BTreeMap;
+
+use provider_asya::owner::OwnerMark;
+use provider_asya::transport::sqs::{SqsExternal, Wanted};
+use provider_asya::transport::{
+    Depth, DriftKind, ExternalQueue as _, Fault, Found, Mark, Observation,
+};
+use rig::moto::{Moto, REGION};
+use serde_json::json;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queues_live_on_the_api_of_sqs() {
+    if rig::is_skipped("queues on SQS") {
+        return;
+    }
+    let moto = Moto::start().await;
+    a_queue_is_made_and_found_again(&moto).await;
+    only_what_differs_is_written(&moto).await;
+    a_second_owner_gets_nothing(&moto).await;
+    an_unmarked_queue_is_adopted_with_its_messages(&moto).await;
+    fifo_queues_have_fifo_dead_letter_queues(&moto).await;
+    another_account_gets_no_second_queue(&moto).await;
+    deletion_takes_everything_along_and_can_be_repeated(&moto).await;
+}
+
+fn wanted(name: &str, owner: &str) -> Wanted {
+    let queue = json!({
+        "region": REGION, "visibilityTimeoutSeconds": 600, "messageRetentionSeconds": 345_600,
+        "receiveWaitTimeSeconds": 20, "deadLetter": {"enabled": true, "maxReceiveCount": 3},
+    });
+    Wanted {
+        name: name.to_owned(),
+        queue: serde_json::from_value(queue).unwrap(),
+        mark: OwnerMark::new(owner, "shop", name).unwrap(),
+        tags: BTreeMap::from([(
+            "crossplane-kind".to_owned(),
+            "queue.provider.asya.sh".to_owned(),
+        )]),
+        url: None,
+        account_id: None,
+    }
+}
+
+fn external(moto: &Moto, wanted: Wanted) -> SqsExternal {
+    moto.service().queue(wanted).unwrap()
+}
+
+async fn found(queue: &SqsExternal, depth: Depth) -> Found {
+    match queue.observe(depth).await.unwrap() {
+        Observation::Present(found) => *found,
+        Observation::Absent => panic!("the queue is absent"),
+    }
+}
+
+async fn a_queue_is_made_and_found_again(moto: &Moto) {
+    let queue = external(moto, wanted("asya-made", "east"));
+    assert_eq!(
+        queue.observe(Depth::Whole).await.unwrap(),
+        Observation::Absent
+    );
+    queue.create().await.unwrap();
+    queue.create().await.unwrap(); // as after a crash
+    let seen = found(&queue, Depth::Whole).await;
+    assert_eq!(seen.mark, Mark::Of("east/shop/asya-made".to_owned()));
+    assert_eq!((seen.drift.as_slice(), seen.held), ([].as_slice(), Some(0)));
+    assert_eq!(seen.location.account_id.as_deref(), Some("123456789012"));
+    let (sqs, _) = moto.clients();
+    let url = seen.url.unwrap();
+    sqs.send_message()
+        .queue_url(&url)
+        .message_body("{}")
+        .send()
+        .await
+        .unwrap();
+    let counters = found(&queue, Depth::Glance).await.counters.unwrap();
+    assert_eq!((counters.queued, counters.processing), (1, 0));
+}
+
+async fn only_what_differs_is_written(moto: &Moto) {
+    let mut changed = wanted("asya-made", "east");
+    changed.queue.visibility_timeout_seconds = 30;
+    changed.queue.message_retention_seconds = 60;
+    changed.queue.dead_letter.enabled = false;
+    let queue = external(moto, changed);
+    let kinds: Vec<_> = found(&queue, Depth::Whole)
+        .await
+        .drift
+        .into_iter()
+        .map(|drift| (drift.what, drift.kind))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            ("messageRetentionSeconds".to_owned(), DriftKind::Withheld),
+            ("deadLetter".to_owned(), DriftKind::Settable),
+            ("visibilityTimeoutSeconds".to_owned(), DriftKind::Settable),
+        ]
+    );
+    queue.update().await.unwrap();
+    let left = found(&queue, Depth::Whole).await.drift;
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(
+        (left[0].kind, left[0].have.as_str()),
+        (DriftKind::Withheld, "345600")
+    );
+}
+
+async fn a_second_owner_gets_nothing(moto: &Moto) {
+    let theirs = Wanted {
+        mark: OwnerMark::new("west", "shop", "x").unwrap(),
+        ..wanted("asya-made", "west")
+    };
+    let queue = external(moto, theirs);
+    let error = queue.create().await.unwrap_err();
+    assert!(
+        matches!(&error, Fault::Foreign { owner, .. } if owner.starts_with("east/")),
+        "{error}"
+    );
+    let seen = found(&queue, Depth::Whole).await;
+    assert_eq!(seen.mark, Mark::Of("east/shop/asya-made".to_owned()));
+}
+
+async fn an_unmarked_queue_is_adopted_with_its_messages(moto: &Moto) {
+    let (sqs, _) = moto.clients();
+    let url = sqs
+        .create_queue()
+        .queue_name("asya-old")
+        .send()
+        .await
+        .unwrap()
+        .queue_url
+        .unwrap();
+    sqs.send_message()
+        .queue_url(&url)
+        .message_body("{}")
+        .send()
+        .await
+        .unwrap();
+    let queue = external(moto, wanted("asya-old", "east"));
+    assert_eq!(found(&queue, Depth::Whole).await.mark, Mark::None);
+    queue.update().await.unwrap();
+    let seen = found(&queue, Depth::Whole).await;
+    assert_eq!(seen.mark, Mark::Of("east/shop/asya-old".to_owned()));
+    assert_eq!((seen.drift.as_slice(), seen.held), ([].as_slice(), Some(1)));
+}
+
+async fn fifo_queues_have_fifo_dead_letter_queues(moto: &Moto) {
+    let queue = external(moto, wanted("asya-cart.fifo", "east"));
+    queue.create().await.unwrap();
+    assert_eq!(found(&queue, Depth::Whole).await.drift, []);
+    let (sqs, _) = moto.clients();
+    sqs.get_queue_url()
+        .queue_name("asya-cart-dlq.fifo")
+        .send()
+        .await
+        .unwrap();
+}
+
+async fn another_account_gets_no_second_queue(moto: &Moto) {
+    let mut elsewhere = wanted("asya-elsewhere", "east");
+    elsewhere.account_id = Some("999999999999".to_owned());
+    let queue = external(moto, elsewhere);
+    let error = queue.create().await.unwrap_err();
+    assert_eq!(error.reason(), "QueueLocationChanged", "{error}");
+    assert_eq!(
+        queue.observe(Depth::Glance).await.unwrap(),
+        Observation::Absent
+    );
+}
+
+async fn deletion_takes_everything_along_and_can_be_repeated(moto: &Moto) {
+    let queue = external(moto, wanted("asya-made", "east"));
+    queue.delete().await.unwrap();
+    queue.delete().await.unwrap();
+    assert_eq!(
+        queue.observe(Depth::Whole).await.unwrap(),
+        Observation::Absent
+    );
+    let (sqs, _) = moto.clients();
+    let letters = sqs.get_queue_url().queue_name("asya-made-dlq").send().await;
+    assert!(letters.is_err(), "{letters:?}");
+}

@@ -1,0 +1,161 @@
+//! Packages and Compositions: that they fit together, and that the real
+//! `crossplane xpkg build` takes them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tests::examples::documents;
+use tests::program::{repository, talk};
+use tests::real;
+
+/// The steps of the pipeline, in their order.
+const STEPS: [&str; 6] = [
+    "resolve-flavors",
+    "render-queue",
+    "render-deployment",
+    "inject-sidecar",
+    "render-scaledobject",
+    "report-status",
+];
+
+fn document(path: &str) -> Value {
+    let mut documents = documents(&repository().join(path));
+    assert_eq!(documents.len(), 1, "{path}");
+    documents.remove(0)
+}
+
+#[test]
+fn the_composition_runs_every_step_in_its_order() {
+    let composition = document("apis/asyncactors.asya.sh/composition.yaml");
+    let pipeline = composition["spec"]["pipeline"].as_array().unwrap();
+    assert_eq!(pipeline.len(), STEPS.len());
+    for (given, step) in pipeline.iter().zip(STEPS) {
+        assert_eq!(given["step"], step);
+        assert_eq!(given["functionRef"]["name"], format!("function-{step}"));
+    }
+    let bootstrap = &pipeline[0]["requirements"]["requiredResources"];
+    let (api_version, kind) = actor::ENVIRONMENT_CONFIG;
+    assert_eq!(
+        *bootstrap,
+        json!([{
+            "requirementName": "platform",
+            "apiVersion": api_version,
+            "kind": kind,
+            "name": actor::names::PLATFORM,
+        }])
+    );
+}
+
+#[test]
+fn each_definition_finds_its_composition_and_the_two_differ_in_names_alone() {
+    let mut pipelines = Vec::new();
+    for (name, kind) in [
+        ("asyncactors.asya.sh", "AsyncActor"),
+        ("xasyncactors.asya.sh", "XAsyncActor"),
+    ] {
+        let definition = document(&format!("apis/{name}/definition.yaml"));
+        let composition = document(&format!("apis/{name}/composition.yaml"));
+        assert_eq!(definition["metadata"]["name"], name);
+        assert_eq!(definition["spec"]["names"]["kind"], kind);
+        let default = &definition["spec"]["defaultCompositionRef"]["name"];
+        assert_eq!(composition["metadata"]["name"], *default);
+        let of = &composition["spec"]["compositeTypeRef"];
+        assert_eq!(*of, json!({"apiVersion": "asya.sh/v1alpha1", "kind": kind}));
+        pipelines.push(composition["spec"]["pipeline"].clone());
+    }
+    assert_eq!(pipelines[0], pipelines[1]);
+}
+
+#[test]
+fn the_configuration_brings_every_function_of_the_pipeline() {
+    let configuration = document("package/configuration/crossplane.yaml");
+    let needed = configuration["spec"]["dependsOn"].as_array().unwrap();
+    let expected = STEPS.map(|step| {
+        json!({
+            "apiVersion": "pkg.crossplane.io/v1",
+            "kind": "Function",
+            "package": format!("${{REGISTRY}}/function-{step}"),
+            "version": "^${VERSION}",
+        })
+    });
+    assert_eq!(needed[..], expected);
+}
+
+#[test]
+fn each_function_says_what_it_is_and_that_it_composes() {
+    for step in STEPS {
+        let package = document(&format!("package/function-{step}/crossplane.yaml"));
+        assert_eq!(package["metadata"]["name"], format!("function-{step}"));
+        assert_eq!(
+            package["spec"],
+            json!({"capabilities": ["composition"], "crossplane": {"version": ">=v2.0.0"}})
+        );
+        for annotation in ["maintainer", "source", "license", "description", "readme"] {
+            let text =
+                &package["metadata"]["annotations"][format!("meta.crossplane.io/{annotation}")];
+            assert!(text.is_string(), "{step}: {annotation}");
+        }
+        let input = document(&format!(
+            "package/function-{step}/input/{step}.fn.asya.sh_inputs.yaml"
+        ));
+        assert_eq!(input["spec"]["group"], format!("{step}.fn.asya.sh"));
+    }
+}
+
+/// Copies the YAML files of a folder and of those below it, with the placeholders
+/// filled that packaging fills.
+fn copy_filled(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy_filled(&path, &target);
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let text = text
+            .replace("${REGISTRY}", "registry.example.org/asya")
+            .replace("${SOURCE}", "example.org/asya")
+            .replace("${VERSION}", "0.1.0");
+        assert!(!text.contains("${"), "{}: what fills this?", path.display());
+        fs::write(target, text).unwrap();
+    }
+}
+
+fn check_builds(name: &str, parts: &[PathBuf]) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    for part in parts {
+        copy_filled(part, &root);
+    }
+    let output = Command::new(real::crossplane())
+        .args(["xpkg", "build", "--package-root"])
+        .arg(&root)
+        .arg("--package-file")
+        .arg(folder.path().join("package.xpkg"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{name}: {}", talk(&output));
+}
+
+#[test]
+fn every_package_builds() {
+    if real::is_skipped() {
+        return;
+    }
+    let root = repository();
+    for step in STEPS {
+        let name = format!("function-{step}");
+        check_builds(&name, &[root.join("package").join(&name)]);
+    }
+    for pair in ["asyncactors.asya.sh", "xasyncactors.asya.sh"] {
+        let parts = [
+            root.join("package/configuration"),
+            root.join("apis").join(pair),
+        ];
+        check_builds(pair, &parts);
+    }
+}
