@@ -44,16 +44,21 @@ fn segment(segment: &serde_path_to_error::Segment) -> Option<Segment> {
 
 /// Serde names Rust's types; people know other words.
 fn in_plain_words(fault: &str) -> String {
-    const WORDS: [(&str, &str); 5] = [
+    const WORDS: [(&str, &str); 6] = [
         ("expected u32", "expected a whole number of 0 or more"),
         ("expected u16", "expected a whole number from 0 to 65535"),
         ("expected a sequence", "expected a list"),
         ("expected a boolean", "expected true or false"),
         ("invalid type: sequence", "invalid type: list"),
+        ("invalid type: map", "invalid type: a map"),
     ];
-    WORDS.iter().fold(fault.to_owned(), |text, (rust, plain)| {
+    let text = WORDS.iter().fold(fault.to_owned(), |text, (rust, plain)| {
         text.replace(rust, plain)
-    })
+    });
+    match text.split_once("expected struct ") {
+        Some((found, _)) => format!("{found}expected a map"),
+        None => text,
+    }
 }
 
 /// `value` without the map entries whose value is null, at any depth.
@@ -84,6 +89,28 @@ mod tests {
         let fault = decode::<BTreeMap<String, Vec<u32>>>(json!({"a": [1, "x"]})).unwrap_err();
         assert_eq!(fault.path.to_string(), "a[1]");
         assert_eq!(fault.under("spec").path.to_string(), "spec.a[1]");
+    }
+
+    #[test]
+    fn faults_are_told_in_plain_words() {
+        let fault = |value| crate::spec::Spec::parse(value).unwrap_err().to_string();
+        let cases = [
+            (
+                json!({"scaling": 5}),
+                "scaling: invalid type: integer `5`, expected a map",
+            ),
+            (
+                json!({"env": {}}),
+                "env: invalid type: a map, expected a list",
+            ),
+            (
+                json!({"replicas": []}),
+                "replicas: invalid type: list, expected a whole number of 0 or more",
+            ),
+        ];
+        for (document, text) in cases {
+            assert_eq!(fault(document), text);
+        }
     }
 
     #[test]

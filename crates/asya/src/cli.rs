@@ -27,7 +27,7 @@ pub enum Command {
 /// Files that both commands read.
 #[derive(Debug, Args)]
 pub struct Sources {
-    /// XRs: files, folders of them, folders of examples (xr.yaml with flavors.yaml,
+    /// XRs: files, folders of them, an example's folder (xr.yaml with flavors.yaml,
     /// platform.yaml and observed.yaml beside it), or - for standard input. A file
     /// with a Composition replaces the built-in one; Functions only tell how its
     /// functions are called
@@ -39,8 +39,8 @@ pub struct Sources {
     #[arg(short = 'e', long, alias = "extra-resources", value_name = "PATH")]
     required_resources: Vec<PathBuf>,
 
-    /// Folder with `OpenAPI` v3 documents (*.json) of what the cluster serves, from
-    /// kubectl get --raw /openapi/v3/<group-version>
+    /// Folder with OpenAPI v3 documents (*.json) of what the cluster serves, from
+    /// kubectl get --raw /openapi/v3/GROUP-VERSION
     #[arg(short = 's', long, value_name = "DIR")]
     required_schemas: Option<PathBuf>,
 

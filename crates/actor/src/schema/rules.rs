@@ -35,7 +35,8 @@ fn quoting_rule(rule: &str, message: &str, expression: &str) -> Value {
 /// Rules of the whole object.
 ///
 /// The name of a legacy XR is longer than its claim's, after which the actor is
-/// called: there, only a name that the spec gives is judged by its length.
+/// called. So there only a name that the spec gives is judged by its length; and
+/// where the spec gave none, none can be added, not even the claim's own.
 pub(super) fn of_object(legacy: bool) -> Vec<Value> {
     let old_name = EFFECTIVE_NAME.replace("self", "oldSelf");
     let judged_name = if legacy {

@@ -16,24 +16,21 @@ pub(super) fn add(explanation: &mut Explanation, resolved: &Resolved<'_>, spec: 
     };
     let of_name = Origin::Default(Some("metadata.name".to_owned()));
     defaults.add(["actor"], super::name(resolved.inputs), of_name);
-    match Form::of(spec) {
-        Ok(Form::Inline) => {
-            defaults.add(
-                ["imagePullPolicy"],
-                json!(spec.image_pull_policy()),
-                plain(),
-            );
-            defaults.python(spec);
-        }
-        Ok(Form::Workload) => defaults.python(spec),
-        Ok(Form::WorkloadRef) | Err(_) => {}
+    let form = Form::of(spec).ok();
+    if form == Some(Form::Inline) {
+        let policy = json!(spec.image_pull_policy());
+        defaults.add(["imagePullPolicy"], policy, plain());
     }
-    defaults.scaling(spec);
-    if !spec.scaling.enabled() {
+    if let (Some(Form::Workload), Some(workload)) = (form, &spec.workload) {
+        defaults.add(["workload", "kind"], json!(workload.kind), plain());
+    }
+    if form.is_some_and(|form| form != Form::WorkloadRef) {
+        defaults.python(spec);
         defaults.replicas(spec, resolved);
     }
+    defaults.scaling(spec);
     defaults.sidecar();
-    defaults.queue(spec, resolved.transport(spec).as_ref());
+    defaults.queue(spec, resolved);
 }
 
 struct Defaults<'a> {
@@ -84,21 +81,16 @@ impl Defaults<'_> {
 
     /// Without scaling somebody must say how many: a live workload is left as it is.
     fn replicas(&mut self, spec: &Spec, resolved: &Resolved<'_>) {
-        if spec
+        let of_workload = spec
             .workload
             .as_ref()
-            .is_some_and(|workload| workload.replicas.is_some())
-        {
+            .and_then(|workload| workload.replicas);
+        if spec.scaling.enabled() || of_workload.is_some() {
             return;
         }
-        let live = [WorkloadKind::Deployment, WorkloadKind::StatefulSet]
-            .into_iter()
-            .find_map(|kind| {
-                resolved
-                    .observed(kind.resource_name())?
-                    .get(&["spec", "replicas"])
-            });
-        match live {
+        let mut kinds = [WorkloadKind::Deployment, WorkloadKind::StatefulSet].into_iter();
+        let live = kinds.find_map(|kind| resolved.observed(kind.resource_name()));
+        match live.and_then(|live| live.get(&["spec", "replicas"])) {
             Some(live) => {
                 let origin = Origin::Default(Some("the live workload's".to_owned()));
                 self.add(["replicas"], live.clone(), origin);
@@ -127,18 +119,26 @@ impl Defaults<'_> {
         }
     }
 
-    fn queue(&mut self, spec: &Spec, transport: Option<&Transport>) {
+    fn queue(&mut self, spec: &Spec, resolved: &Resolved<'_>) {
+        const DELETION_POLICY: &str = "queueDeletionPolicy";
         self.add(["queue", "adopt"], false, plain());
-        let policy = self.platform.queue_deletion_policy;
-        let origin = if policy == Platform::default().queue_deletion_policy {
-            plain()
+        let said = resolved
+            .platform
+            .get(DELETION_POLICY)
+            .and_then(Value::as_str);
+        let origin = if said.is_some_and(|said| !said.is_empty()) {
+            platform(DELETION_POLICY)
         } else {
-            platform("queueDeletionPolicy")
+            plain()
         };
-        self.add(["queue", "deletionPolicy"], json!(policy), origin);
-        let Some(transport) = transport else {
-            return;
-        };
+        let policy = json!(self.platform.queue_deletion_policy);
+        self.add(["queue", "deletionPolicy"], policy, origin);
+        if let Some(transport) = resolved.transport(spec) {
+            self.dead_letter(spec, &transport);
+        }
+    }
+
+    fn dead_letter(&mut self, spec: &Spec, transport: &Transport) {
         let of_platform = match &transport.config {
             Config::Sqs(sqs) => sqs.dead_letter,
             Config::RabbitMq(rabbitmq) => rabbitmq.dead_letter,

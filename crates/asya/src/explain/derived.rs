@@ -24,6 +24,7 @@ pub struct Derived {
     pub from: String,
 }
 
+const GRACE_PERIOD: &str = "terminationGracePeriodSeconds";
 /// How queues get their timeouts.
 const TWICE: &str = "2 × runtime timeout";
 
@@ -48,14 +49,22 @@ pub(super) fn add(explanation: &mut Explanation, resolved: &Resolved<'_>, spec: 
     add("runtime timeout", json!(format(timeout)), from);
     let platform = resolved.platform();
     let max = platform.max_grace_period_seconds();
-    let grace = match spec.termination_grace_period_seconds {
-        Some(given) => (given, set_by(["terminationGracePeriodSeconds"].into())),
-        None => (
-            grace_period_seconds(timeout, max),
+    let in_template = spec.workload.as_ref().and_then(|workload| {
+        let pod = workload.template.get("spec")?;
+        pod.get(GRACE_PERIOD)?.as_u64()
+    });
+    let (grace, from) = match (in_template, spec.termination_grace_period_seconds) {
+        (Some(given), _) => (
+            given,
+            set_by(["workload", "template", "spec", GRACE_PERIOD].into()),
+        ),
+        (None, Some(given)) => (given.into(), set_by([GRACE_PERIOD].into())),
+        (None, None) => (
+            grace_period_seconds(timeout, max).into(),
             format!("runtime timeout + 30s, at most {max}s"),
         ),
     };
-    add("grace period of pods", seconds(grace.0), grace.1);
+    add("grace period of pods", seconds(grace), from);
     let Some(transport) = resolved.transport(spec) else {
         return;
     };
@@ -71,17 +80,21 @@ pub(super) fn add(explanation: &mut Explanation, resolved: &Resolved<'_>, spec: 
                 }
                 None => (visibility_timeout_seconds(timeout), TWICE.to_owned()),
             };
-            add("visibility timeout of the queue", seconds(value), from);
+            add(
+                "visibility timeout of the queue",
+                seconds(value.into()),
+                from,
+            );
         }
         Config::RabbitMq(_) => {
             if let Some(milliseconds) = consumer_timeout_milliseconds(timeout) {
-                let value = json!(format!("{}s", milliseconds / 1000));
+                let value = seconds(milliseconds / 1000);
                 add("consumer timeout of the queue", value, TWICE.to_owned());
             }
         }
     }
 }
 
-fn seconds(seconds: u32) -> Value {
+fn seconds(seconds: u64) -> Value {
     json!(format!("{seconds}s"))
 }

@@ -34,7 +34,7 @@ pub struct Arguments {
     pub required: Vec<PathBuf>,
     /// File or folder with composed objects that exist already.
     pub observed: Option<PathBuf>,
-    /// Folder with `OpenAPI` documents.
+    /// Folder with OpenAPI documents.
     pub schemas: Option<PathBuf>,
     /// File with the XRD.
     pub xrd: Option<PathBuf>,

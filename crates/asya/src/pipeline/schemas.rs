@@ -1,4 +1,4 @@
-//! The kinds that the cluster serves, as `OpenAPI` v3 documents tell.
+//! The kinds that the cluster serves, as OpenAPI v3 documents tell.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const KINDS: &str = "x-kubernetes-group-version-kind";
 /// What a reference to another schema of a document begins with.
 const REFERENCE: &str = "#/components/schemas/";
 
-/// `OpenAPI` v3 documents, as `kubectl get --raw /openapi/v3/<group-version>` gives
+/// OpenAPI v3 documents, as `kubectl get --raw /openapi/v3/GROUP-VERSION` gives
 /// them, by the group-versions that they describe.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Schemas {

@@ -1,10 +1,8 @@
 //! `asya render` as a program.
 
-mod program;
-
 use std::process::Stdio;
 
-use program::{ACTOR, Folder, PLATFORM, names};
+use crate::program::{ACTOR, Folder, PLATFORM, names};
 use serde_json::json;
 
 const COMPOSITION: &str = "

@@ -1,8 +1,6 @@
 //! `asya explain` as a program.
 
-mod program;
-
-use program::{ACTOR, Folder, PLATFORM};
+use crate::program::{ACTOR, Folder, PLATFORM};
 use serde_json::{Value, json};
 
 const FLAVORS: &str = "

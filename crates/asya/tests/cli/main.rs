@@ -1,0 +1,11 @@
+//! The program as a whole: what it writes, what it says, how it ends.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail as tests do"
+)]
+
+mod explain;
+mod program;
+mod render;
