@@ -217,7 +217,7 @@ def payload_json(value):
 async def collect(generator):
     """The payloads of an async generator."""
     try:
-        return [payload_json(value) async for value in generator if value is not None]
+        return [payload_json(value) async for value in generator]
     finally:
         await generator.aclose()
 
@@ -435,7 +435,7 @@ class Runtime:
             return self.run_on_loop(collect(result))
         if isinstance(result, collections.abc.Generator):
             with contextlib.closing(result):
-                return [payload_json(value) for value in result if value is not None]
+                return [payload_json(value) for value in result]
         return [] if result is None else [payload_json(result)]
 
     def run_on_loop(self, awaitable):

@@ -1,17 +1,31 @@
 //! Reading JSON into types, with the path of the fault.
 
+use std::fmt;
+
 use merge::{FieldPath, Segment};
-use serde::de::DeserializeOwned;
+use serde::de::value::{MapDeserializer, SeqDeserializer};
+use serde::de::{
+    DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Unexpected, Visitor,
+};
+use serde::forward_to_deserialize_any;
 use serde_json::Value;
 
 /// A document does not have the shape that the API asks for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {fault}")]
 pub struct DecodeError {
-    /// Where in the document.
+    /// Where in the document; empty for the document itself.
     pub path: FieldPath,
     /// What is wrong there.
     pub fault: String,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.segments().is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.fault)
+    }
 }
 
 impl DecodeError {
@@ -28,7 +42,8 @@ impl DecodeError {
 
 /// Reads `value` into `T`. Nulls count as not set.
 pub(crate) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError> {
-    serde_path_to_error::deserialize(without_nulls(value)).map_err(|error| DecodeError {
+    let document = Document(without_nulls(value));
+    serde_path_to_error::deserialize(document).map_err(|error| DecodeError {
         path: error.path().iter().filter_map(segment).collect(),
         fault: in_plain_words(&error.into_inner().to_string()),
     })
@@ -39,6 +54,77 @@ fn segment(segment: &serde_path_to_error::Segment) -> Option<Segment> {
         serde_path_to_error::Segment::Seq { index } => Some(Segment::Index(*index)),
         serde_path_to_error::Segment::Map { key } => Some(Segment::Key(key.clone())),
         _ => None,
+    }
+}
+
+/// A JSON value that gives a struct only as a map. Of a list, which flavors may hold
+/// where the API has a map, serde would take the items for the struct's fields, in
+/// their order.
+struct Document(Value);
+
+impl<'de> Deserializer<'de> for Document {
+    type Error = serde_json::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        match self.0 {
+            Value::Array(items) => {
+                visitor.visit_seq(SeqDeserializer::new(items.into_iter().map(Self)))
+            }
+            Value::Object(fields) => {
+                let fields = fields.into_iter().map(|(key, value)| (key, Self(value)));
+                visitor.visit_map(MapDeserializer::new(fields))
+            }
+            scalar => scalar.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        if self.0.is_array() {
+            return Err(Self::Error::invalid_type(Unexpected::Seq, &visitor));
+        }
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        match self.0 {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        self.0.deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes
+        byte_buf unit unit_struct seq tuple tuple_struct map identifier ignored_any
+    }
+}
+
+impl IntoDeserializer<'_, serde_json::Error> for Document {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
     }
 }
 
@@ -55,6 +141,7 @@ fn in_plain_words(fault: &str) -> String {
     let text = WORDS.iter().fold(fault.to_owned(), |text, (rust, plain)| {
         text.replace(rust, plain)
     });
+    // `expected struct Scaling`
     match text.split_once("expected struct ") {
         Some((found, _)) => format!("{found}expected a map"),
         None => text,
@@ -110,6 +197,46 @@ mod tests {
         ];
         for (document, text) in cases {
             assert_eq!(fault(document), text);
+        }
+    }
+
+    #[test]
+    fn a_struct_is_a_map_and_nothing_else() {
+        #[derive(Debug, PartialEq, serde::Deserialize)]
+        struct Outer {
+            inner: Option<Inner>,
+        }
+        #[derive(Debug, Default, PartialEq, serde::Deserialize)]
+        #[serde(default)]
+        struct Inner {
+            count: u32,
+        }
+        let cases = [
+            (json!({"inner": {"count": 1}}), None, "a map"),
+            (
+                json!({"inner": [1]}),
+                Some("inner: invalid type: list, expected a map"),
+                "items are no fields",
+            ),
+            (
+                json!({"inner": []}),
+                Some("inner: invalid type: list, expected a map"),
+                "not even none",
+            ),
+            (
+                json!({"inner": "1"}),
+                Some("inner: invalid type: string \"1\", expected a map"),
+                "a scalar",
+            ),
+            (
+                json!([{}]),
+                Some("invalid type: list, expected a map"),
+                "the document itself has no path",
+            ),
+        ];
+        for (document, expected, reason) in cases {
+            let fault = decode::<Outer>(document).map_err(|error| error.to_string());
+            assert_eq!(fault.err().as_deref(), expected, "{reason}");
         }
     }
 

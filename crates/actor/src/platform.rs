@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use merge::FieldPath;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -109,9 +110,17 @@ impl Platform {
     /// Reads the settings.
     ///
     /// # Errors
-    /// The first setting outside `transports` that does not have its type.
+    /// The first setting outside `transports` that does not have its type, or a
+    /// `queueNameTemplate` that names all queues alike.
     pub fn parse(document: Value) -> Result<Self, DecodeError> {
-        decode(without_empty(document))
+        let platform: Self = decode(without_empty(document))?;
+        if platform.queue_name_template().contains("{actor}") {
+            return Ok(platform);
+        }
+        Err(DecodeError {
+            path: FieldPath::from(["queueNameTemplate"]),
+            fault: "has no {actor}, so all actors would share one queue".to_owned(),
+        })
     }
 
     /// How queues are named: `asya-{actor}` unless said otherwise. `{actor}`
@@ -196,6 +205,17 @@ fn without_empty(value: Value) -> Value {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_template_without_the_actors_name_is_refused() {
+        let parse = |template: &str| Platform::parse(json!({"queueNameTemplate": template}));
+        assert!(parse("{namespace}-{actor}").is_ok());
+        assert!(parse("").is_ok(), "not set");
+        assert_eq!(
+            parse("asya-{namespace}").unwrap_err().to_string(),
+            "queueNameTemplate: has no {actor}, so all actors would share one queue"
+        );
+    }
 
     #[test]
     fn what_says_nothing_counts_as_not_set() {

@@ -64,12 +64,20 @@ pub fn state_mounts(proxies: &[StateProxy]) -> String {
 
 /// Why a state proxy cannot be rendered.
 pub fn fault_of_state_proxy(proxy: &StateProxy) -> Option<String> {
-    let StateProxy { name, mount, .. } = proxy;
+    let StateProxy {
+        name,
+        mount,
+        connector,
+        ..
+    } = proxy;
     let longest = LABEL_MAX - STATE_PROXY_PREFIX.len();
     if !is_label(name) || name.len() > longest {
         return Some(format!(
             "name {name:?} cannot be part of a container's name: use at most {longest} lower-case letters, digits and '-', starting and ending with a letter or digit"
         ));
+    }
+    if connector.image.is_empty() {
+        return Some(format!("connector.image of {name:?} is empty"));
     }
     // The runtime reads the list of mounts by these characters.
     let separates = |c| [':', ';'].contains(&c);

@@ -4,17 +4,32 @@
 //! and duplicate keys are refused. Integral floats become integers, as they do
 //! on their way through Crossplane.
 
+mod located;
+
 use serde_json::{Number, Value};
+
+pub use located::{Located, Position, Positions, located};
 
 /// A text is not YAML that a manifest may hold.
 #[derive(Debug, thiserror::Error)]
 pub enum YamlError {
     /// The text could not be read.
-    #[error("cannot read YAML: {0}")]
-    Read(String),
+    #[error("cannot read YAML: {}{fault}", said(*.position))]
+    Read {
+        /// What is wrong.
+        fault: String,
+        /// Where, if that is known.
+        position: Option<Position>,
+    },
     /// The value could not be written.
     #[error("cannot write YAML: {0}")]
     Write(String),
+}
+
+fn said(position: Option<Position>) -> String {
+    position.map_or_else(String::new, |Position { line, column }| {
+        format!("line {line} column {column}: ")
+    })
 }
 
 /// Every document of a YAML stream; empty ones are left out.
@@ -57,10 +72,17 @@ fn options() -> serde_saphyr::Options {
     serde_saphyr::options! { legacy_octal_numbers: true }
 }
 
-/// The reader's message without its excerpt: errors here are one line.
+/// The reader's message without its excerpt, for errors here are one line, without
+/// the place that is known anyway, and without its advice to programmers.
 fn read_error(error: &serde_saphyr::Error) -> YamlError {
+    const ADVICE: &str = ", set DuplicateKeyPolicy in Options if acceptable";
     let text = error.to_string();
-    YamlError::Read(text.lines().next().unwrap_or_default().to_owned())
+    let position = error.location().map(Position::from);
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    let line = line.strip_prefix(&said(position)).unwrap_or(line);
+    let fault = line.strip_suffix(ADVICE).unwrap_or(line).to_owned();
+    YamlError::Read { fault, position }
 }
 
 /// `value` with integral floats as integers.
@@ -109,10 +131,10 @@ mod tests {
 
     #[test]
     fn duplicate_keys_are_refused_in_one_line() {
-        let error = document("a: 1\na: 2\n").unwrap_err().to_string();
-        assert!(
-            error.contains("duplicate") && !error.contains('\n'),
-            "{error}"
+        let error = document("a: 1\na: 2\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot read YAML: line 2 column 1: duplicate mapping key: a"
         );
     }
 

@@ -22,6 +22,8 @@ pub enum Command {
     Render(Render),
     /// Show who set each field of actors: a flavor, the actor, the platform or a default
     Explain(Explain),
+    /// Check actors, flavors and the platform's settings together
+    Lint(Lint),
 }
 
 /// Files that both commands read.
@@ -155,6 +157,44 @@ pub enum Form {
     Json,
     /// For programs: one document for each actor
     Yaml,
+}
+
+/// `asya lint`.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "asya lint [OPTIONS] <FILE>...",
+    after_help = "Examples:\n  \
+        asya lint examples/gpu-inference\n  \
+        asya lint actors/ flavors.yaml platform.yaml\n\n\
+        Exit status: 0 no errors, 1 errors (with --strict also warnings), 2 the program failed"
+)]
+pub struct Lint {
+    /// Actors, the flavors that they name and the platform's settings, in any files:
+    /// files, folders of them, an example's folder, or - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Fail on warnings too
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Form of the output
+    #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
+    pub output: LintForm,
+
+    /// Namespace of actors that name none
+    #[arg(short, long, value_name = "NAME", default_value = "default")]
+    pub namespace: String,
+}
+
+/// Forms of the output of `asya lint`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum LintForm {
+    /// For people: a line for each finding, with file, line and column
+    #[default]
+    Text,
+    /// For programs: a list
+    Json,
 }
 
 /// Splits `key=value` at the first `=`.

@@ -24,12 +24,14 @@
 //! - [`steps`] are the functions that it runs.
 //! - [`inputs`] reads files into what the pipeline takes.
 //! - [`explain`] tells who decided each field.
+//! - [`lint`] tells what is wrong with actors, flavors and the platform together.
 //! - [`cli`], [`commands`] and [`printer`] are the program.
 
 pub mod cli;
 pub mod commands;
 pub mod explain;
 pub mod inputs;
+pub mod lint;
 pub mod pipeline;
 pub mod printer;
 pub mod steps;

@@ -1,8 +1,8 @@
 //! Putting it all into a workload.
 //!
 //! What is there already and equal to what would be injected is left as it is, so
-//! that the step applied to its own output changes nothing. What is there and differs
-//! belongs to somebody else, and is refused.
+//! that the step applied to its own output changes nothing. What differs, or stands in
+//! the spec, belongs to somebody else, and is refused.
 
 use actor::names::{RUNTIME_CONTAINER, SIDECAR_CONTAINER, STATE_PROXY_PREFIX};
 use actor::pod::is_injected_container;
@@ -58,13 +58,14 @@ impl Injected {
         change_list(pod, "volumes", |volumes| {
             for volume in &self.volumes {
                 let own = key(volume, "name");
-                if claimed.iter().any(|claimed| claimed == own) {
-                    let place = origin::of_workload(actor, &name, "volumeClaimTemplates");
-                    faults.push(taken("volume", own, &place));
-                } else if add(volumes, volume, "name") == Added::Taken {
-                    let place = origin::of_volume(actor, &name, own);
-                    faults.push(taken("volume", own, &place));
-                }
+                let taken_by = if claimed.iter().any(|claimed| claimed == own) {
+                    Some(origin::of_workload(actor, &name, "volumeClaimTemplates"))
+                } else {
+                    let in_spec = || origin::of_volume(actor, own);
+                    let in_target = || origin::of_workload(actor, &name, "template");
+                    add(volumes, volume, "name", in_spec, in_target)
+                };
+                faults.extend(taken_by.map(|place| taken("volume", own, &place)));
             }
         });
     }
@@ -108,35 +109,33 @@ impl Injected {
     ) {
         change_list(runtime, "volumeMounts", |mounts| {
             for mount in &self.mounts {
-                if add(mounts, mount, "mountPath") == Added::Taken {
-                    let path = key(mount, "mountPath");
-                    let place = origin::of_mount(actor, target, path);
-                    faults.push(taken("mount path", path, &place));
-                }
+                let path = key(mount, "mountPath");
+                let in_spec = || origin::of_mount(actor, path);
+                let in_target = || origin::of_workload(actor, target, "template");
+                let taken_by = add(mounts, mount, "mountPath", in_spec, in_target);
+                faults.extend(taken_by.map(|place| taken("mount path", path, &place)));
             }
         });
         probes::add(runtime);
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Added {
-    /// It is there now.
-    Yes,
-    /// Another item has its name.
-    Taken,
-}
-
-fn add(items: &mut Vec<Value>, item: &Value, name: &str) -> Added {
+/// Adds `item`, unless there is one of its `name` already. Answers who else gave that
+/// one: `in_spec` where a user did, else `in_target` where it differs from `item`. One
+/// that is equal and no user's was added before.
+fn add(
+    items: &mut Vec<Value>,
+    item: &Value,
+    name: &str,
+    in_spec: impl FnOnce() -> Option<String>,
+    in_target: impl FnOnce() -> String,
+) -> Option<String> {
     let same_name = |own: &&Value| key(own, name) == key(item, name);
-    match items.iter().find(same_name) {
-        Some(own) if own == item => Added::Yes,
-        Some(_) => Added::Taken,
-        None => {
-            items.push(item.clone());
-            Added::Yes
-        }
-    }
+    let Some(own) = items.iter().find(same_name) else {
+        items.push(item.clone());
+        return None;
+    };
+    in_spec().or_else(|| (own != item).then(in_target))
 }
 
 fn taken(what: &str, name: &str, place: &str) -> String {

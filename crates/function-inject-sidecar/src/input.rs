@@ -1,7 +1,7 @@
 //! What the Composition tells this step.
 
 use function_kit::{CommonInput, QueueInput};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 /// Input of the step `inject-sidecar` (`inject-sidecar.fn.asya.sh/v1alpha1`, kind
 /// `Input`). None is needed after render-deployment.
@@ -12,6 +12,7 @@ pub struct Input {
     /// The composed resources to inject into; those that this pass does not desire
     /// are passed over. Unless given: `deployment`, `statefulset`, `adapter`,
     /// `binding`.
+    #[serde(deserialize_with = "null_as_default")]
     pub target: Targets,
     /// Image of the sidecar, where neither the actor nor the platform names one.
     pub sidecar_image: Option<String>,
@@ -26,7 +27,10 @@ pub struct Input {
 /// Names of composed resources.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "target: expected the name of a composed resource, or a list of such names"
+)]
 pub enum Targets {
     /// One of them.
     One(String),
@@ -39,6 +43,15 @@ impl Default for Targets {
         let names = ["deployment", "statefulset", "adapter", "binding"];
         Self::Many(names.map(str::to_owned).into())
     }
+}
+
+/// Reads a value; null means not set.
+fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 impl Targets {

@@ -19,33 +19,46 @@ pub(crate) fn of_item(call: &Call, list: &[&str], index: usize) -> String {
     format!("{} in {}", call.origin(&path), list.join("."))
 }
 
-/// Who gave the volume `name` of a workload.
-pub(crate) fn of_volume(actor: &Actor, target: &str, name: &str) -> String {
+/// Who gave the volume `name` in the spec, if anybody did.
+pub(crate) fn of_volume(actor: &Actor, name: &str) -> Option<String> {
     let mut given = actor.spec.volumes.iter();
-    match given.position(|volume| volume.name() == name) {
-        Some(index) => of_item(actor.call, &["volumes"], index),
-        None => of_workload(actor, target, "template"),
+    if let Some(index) = given.position(|volume| volume.name() == name) {
+        return Some(of_item(actor.call, &["volumes"], index));
     }
+    let mut in_template = actor.spec.workload.as_ref()?.volumes().iter();
+    let has_name = |volume: &Value| key(volume, "name") == name;
+    in_template
+        .any(has_name)
+        .then(|| in_workload(actor, "template"))
 }
 
-/// Who gave the mount at `path` of `asya-runtime`.
-pub(crate) fn of_mount(actor: &Actor, target: &str, path: &str) -> String {
+/// Who gave the mount at `path` of `asya-runtime` in the spec, if anybody did.
+pub(crate) fn of_mount(actor: &Actor, path: &str) -> Option<String> {
     let mut given = actor.spec.volume_mounts.iter();
-    match given.position(|mount| mount.mount_path() == path) {
-        Some(index) => of_item(actor.call, &["volumeMounts"], index),
-        None => of_workload(actor, target, "template"),
+    if let Some(index) = given.position(|mount| mount.mount_path() == path) {
+        return Some(of_item(actor.call, &["volumeMounts"], index));
     }
+    let runtime = actor.spec.workload.as_ref()?.runtime()?;
+    let mut in_template = runtime["volumeMounts"].as_array()?.iter();
+    let has_path = |mount: &Value| key(mount, "mountPath") == path;
+    in_template
+        .any(has_path)
+        .then(|| in_workload(actor, "template"))
 }
 
 /// Who gave a field of a workload: whoever wrote `workload` in the spec, or whichever
 /// step rendered it.
 pub(crate) fn of_workload(actor: &Actor, target: &str, field: &str) -> String {
     if actor.spec.workload.is_some() {
-        let path = FieldPath::from(["workload", field]);
-        format!("{} in {path}", actor.call.origin(&path))
+        in_workload(actor, field)
     } else {
         format!("the step that renders {target:?}")
     }
+}
+
+fn in_workload(actor: &Actor, field: &str) -> String {
+    let path = FieldPath::from(["workload", field]);
+    format!("{} in {path}", actor.call.origin(&path))
 }
 
 /// Variables that a user gives more than once in `list`, one fault each.

@@ -1,7 +1,7 @@
 //! Whatever a workload holds, the step answers.
 
 use function_inject_sidecar::{Config, run};
-use function_kit::cases::form;
+use function_kit::cases::{any, form};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -26,23 +26,10 @@ const KEYS: [&str; 18] = [
     "volumeMounts",
     "volumes",
 ];
+const TEXTS: [&str; 6] = ["", "a", "asya-runtime", "asya-sidecar", "tmp", "/tmp"];
 
 fn any_value() -> impl Strategy<Value = Value> {
-    let text = prop::sample::select(vec!["", "a", "asya-runtime", "asya-sidecar", "tmp", "/tmp"]);
-    let leaf = prop_oneof![
-        text.prop_map(Value::from),
-        any::<bool>().prop_map(Value::from),
-        any::<i32>().prop_map(Value::from),
-        any::<f64>().prop_map(Value::from),
-        Just(Value::Null),
-    ];
-    leaf.prop_recursive(5, 64, 4, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::btree_map(prop::sample::select(&KEYS[..]), inner, 0..6)
-                .prop_map(|map| json!(map)),
-        ]
-    })
+    any::value(&KEYS, &TEXTS)
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use function_sdk_rust::proto::v1::{
     RunFunctionResponse, Severity, State, Status, Target,
 };
 use merge::FieldPath;
-use pbjson_types::{Duration, Struct};
+use pbjson_types::{Duration, Struct, value::Kind};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -118,19 +118,7 @@ impl Call {
     /// The resolved spec, as a document: that of the desired XR, else that of
     /// the context, else the actor's own.
     pub fn resolved_document(&self) -> Result<Map<String, Value>, Fault> {
-        let desired = self
-            .desired
-            .as_ref()
-            .and_then(|desired| desired.composite.as_ref());
-        let in_desired = desired
-            .and_then(|xr| xr.resource.as_ref())
-            .and_then(|xr| value::map(xr, &["spec"]));
-        let in_context = || {
-            self.context
-                .as_ref()
-                .and_then(|context| value::map(context, &[SPEC_KEY]))
-        };
-        match in_desired.or_else(in_context) {
+        match self.handed_on_spec() {
             Some(spec) => {
                 let mut spec = to_map(spec);
                 normalise_aliases(&mut spec)
@@ -139,6 +127,22 @@ impl Call {
             }
             None => self.own_spec(),
         }
+    }
+
+    /// Whether the resolved spec has that top-level field, which [`Spec`] may not know.
+    pub fn spec_has(&self, field: &str) -> bool {
+        let own = || value::map(&self.xr, &["spec"]);
+        let value = self
+            .handed_on_spec()
+            .or_else(own)
+            .and_then(|spec| spec.fields.get(field));
+        value.is_some_and(|value| !matches!(value.kind, None | Some(Kind::NullValue(_))))
+    }
+
+    /// The resolved spec, as resolve-flavors handed it on.
+    fn handed_on_spec(&self) -> Option<&Struct> {
+        let in_context = || value::map(self.context.as_ref()?, &[SPEC_KEY]);
+        self.desired_xr("spec").or_else(in_context)
     }
 
     /// The resolved spec.

@@ -1,6 +1,9 @@
 //! Laying what a flavor gives under what a template says.
 
+use merge::FieldPath;
 use serde_json::{Map, Value};
+
+use crate::findings::{Findings, below};
 
 /// Adds the entries of `given` that `own` does not have; at `depth` 2 and more
 /// also inside maps that both have.
@@ -19,22 +22,23 @@ pub(crate) fn under(own: &mut Map<String, Value>, given: Map<String, Value>, dep
     }
 }
 
-/// [`under`] for the map in the field of `parent`, which is made where it is absent.
+/// [`under`] for the map in a field of `parent`, a map of the template with its
+/// path. The field is made where it is absent; anything but a map there is a fault.
 pub(crate) fn field_under(
-    parent: &mut Map<String, Value>,
-    field: &str,
+    (parent, path): (&mut Map<String, Value>, &FieldPath),
+    field: &'static str,
     given: Map<String, Value>,
     depth: usize,
+    findings: &mut Findings,
 ) {
-    if given.is_empty() {
-        return;
-    }
-    let own = parent
-        .entry(field)
-        .or_insert_with(|| Value::Object(Map::new()));
-    // Anything but a map is the template's fault, and the API server's to refuse.
-    if let Value::Object(own) = own {
-        under(own, given, depth);
+    match parent.get_mut(field) {
+        Some(Value::Object(own)) => under(own, given, depth),
+        Some(_) => {
+            let path = below(path, field);
+            findings.fault(format!("spec.{path}: expected a map"));
+        }
+        None if given.is_empty() => {}
+        None => drop(parent.insert(field.to_owned(), Value::Object(given))),
     }
 }
 

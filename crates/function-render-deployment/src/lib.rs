@@ -99,6 +99,7 @@ fn step(call: &mut Call) -> Result<(), Fault> {
         role,
     };
     let mut findings = Findings::default();
+    refuse_command(call, &mut findings);
     let objects = objects(&actor, &mut findings);
     for (condition, note) in findings.into_notes()? {
         call.note(condition, None, note);
@@ -122,6 +123,16 @@ fn objects(actor: &Actor, findings: &mut Findings) -> Vec<(&'static str, Value)>
     ];
     objects.extend(account.map(|account| (service_account::RESOURCE_NAME, account)));
     objects
+}
+
+/// The API has no field `command`. Who writes one wants to start another program, and
+/// passing it over would start the runtime script after all.
+fn refuse_command(call: &Call, findings: &mut Findings) {
+    if call.spec_has("command") {
+        let path = FieldPath::from(["command"]);
+        let fault = "container \"asya-runtime\" must not have a command, for it starts the runtime script: use 'pythonExecutable' and 'args'";
+        findings.fault_at(call, &path, fault);
+    }
 }
 
 /// Refuses forms beside each other in what the user wrote. Only these four fields

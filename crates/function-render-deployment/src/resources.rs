@@ -32,6 +32,9 @@ pub(crate) fn normalise_of(
     match container.get_mut("resources") {
         None => {}
         Some(Value::Object(resources)) => normalise(resources, &path, actor, findings),
-        Some(_) => findings.fault_at(actor.call, &path, "expected a map"),
+        Some(_) => {
+            findings.fault_at(actor.call, &path, "expected a map");
+            container.remove("resources");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use actor::names::RUNTIME_CONTAINER;
 use actor::pod::SCRIPT_PATH;
-use actor::spec::{Spec, value_of};
+use actor::spec::Spec;
 use merge::FieldPath;
 use serde_json::{Map, Value, json};
 
@@ -29,7 +29,8 @@ pub(crate) fn complete(
     if spec.workload.is_none() && is_unset(spec.handler.as_ref()) {
         findings.fault(not_set("handler"));
     }
-    container.insert("command".to_owned(), json!([python(spec), SCRIPT_PATH]));
+    let command = json!([spec.python_executable(), SCRIPT_PATH]);
+    container.insert("command".to_owned(), command);
     let mut give = |field: &str, value: Option<Value>| {
         if let Some(value) = value {
             container.entry(field).or_insert(value);
@@ -49,16 +50,17 @@ pub(crate) fn complete(
         "startupProbe",
         spec.startup_probe.clone().map(Value::Object),
     );
-    if let Some(context) = &spec.container_security_context {
-        lay::field_under(container, "securityContext", context.clone(), 1);
-    }
-    if let Some(lifecycle) = &spec.lifecycle {
-        lay::field_under(container, "lifecycle", lifecycle.clone(), 1);
-    }
-    if let Some(given) = &spec.resources {
-        let mut given = given.clone();
-        resources::normalise(&mut given, &FieldPath::from(["resources"]), actor, findings);
-        lay::field_under(container, "resources", given, 2);
+    let mut resources = spec.resources.clone().unwrap_or_default();
+    let place = FieldPath::from(["resources"]);
+    resources::normalise(&mut resources, &place, actor, findings);
+    let security = spec.container_security_context.clone().unwrap_or_default();
+    let lifecycle = spec.lifecycle.clone().unwrap_or_default();
+    for (field, given, depth) in [
+        ("securityContext", security, 1),
+        ("lifecycle", lifecycle, 1),
+        ("resources", resources, 2),
+    ] {
+        lay::field_under((container, path), field, given, depth, findings);
     }
     env::render(actor, container, path, findings);
 
@@ -75,8 +77,10 @@ fn name_image(
     path: &FieldPath,
     findings: &mut Findings,
 ) {
-    if container.get("image").is_some_and(|image| image != "") {
-        return;
+    match container.get("image") {
+        Some(Value::String(image)) if !image.is_empty() => return,
+        Some(Value::String(_)) | None => {}
+        Some(_) => return findings.fault(format!("spec.{path}.image: expected a string")),
     }
     if !is_unset(spec.image.as_ref()) {
         container.insert("image".to_owned(), json!(spec.image));
@@ -95,16 +99,4 @@ fn is_unset(field: Option<&String>) -> bool {
 
 fn not_set(field: &str) -> String {
     format!("spec.{field} is not set: give it in the actor or in one of its flavors")
-}
-
-/// The Python that runs the handler: the field, else the variable in the
-/// container's environment, else `python3`.
-fn python(spec: &Spec) -> String {
-    if let Some(python) = &spec.python_executable {
-        return python.clone();
-    }
-    let env = spec.runtime_env();
-    value_of(&env, "ASYA_PYTHONEXECUTABLE")
-        .unwrap_or("python3")
-        .to_owned()
 }

@@ -35,17 +35,17 @@ pub(crate) fn render(actor: &Actor, findings: &mut Findings) -> (Value, Option<V
     };
     let mut metadata = take_map(&mut template, &path, "metadata", findings);
     let mut pod = take_map(&mut template, &path, "spec", findings);
-    lay_metadata(actor, &mut metadata);
+    lay_metadata(actor, &mut metadata, &below(&path, "metadata"), findings);
 
     let path = below(&path, "spec");
     containers::render(actor, &mut pod, &path, findings);
     lay_lists(actor, &mut pod, &path, findings);
-    lay_fields(spec, &mut pod);
+    lay_fields(spec, &mut pod, &path, findings);
     check_state_proxies(actor, findings);
-    set_grace_period(actor, &mut pod, findings);
+    set_grace_period(actor, &mut pod, &path, findings);
     let own_account = [SERVICE_ACCOUNT, "serviceAccount"]
         .into_iter()
-        .find_map(|field| pod.get(field)?.as_str());
+        .find_map(|field| pod.get(field)?.as_str().filter(|name| !name.is_empty()));
     let account = service_account::render(actor, own_account, findings);
     if account.is_some() {
         let name = actor.identity.actor.asya_prefixed();
@@ -58,20 +58,24 @@ pub(crate) fn render(actor: &Actor, findings: &mut Findings) -> (Value, Option<V
 
 /// Labels and annotations of the pods. Not those of the XR: a relabelled actor
 /// would restart. Ours win, because the workload selects its pods by them.
-fn lay_metadata(actor: &Actor, metadata: &mut Map<String, Value>) {
+fn lay_metadata(
+    actor: &Actor,
+    metadata: &mut Map<String, Value>,
+    path: &FieldPath,
+    findings: &mut Findings,
+) {
     let texts = |texts: &std::collections::BTreeMap<String, String>| -> Map<String, Value> {
         let entries = texts.iter();
         entries
             .map(|(key, text)| (key.clone(), json!(text)))
             .collect()
     };
-    lay::field_under(metadata, "labels", texts(&actor.spec.pod_labels), 1);
-    lay::field_under(
-        metadata,
-        "annotations",
-        texts(&actor.spec.pod_annotations),
-        1,
-    );
+    for (field, given) in [
+        ("labels", &actor.spec.pod_labels),
+        ("annotations", &actor.spec.pod_annotations),
+    ] {
+        lay::field_under((metadata, path), field, texts(given), 1, findings);
+    }
     let labels = metadata.entry("labels").or_insert_with(|| json!({}));
     if let Value::Object(labels) = labels {
         labels.extend(texts(&labels::selector(&actor.identity.actor)));
@@ -110,24 +114,32 @@ fn lay_lists(
     }
 }
 
-fn lay_fields(spec: &Spec, pod: &mut Map<String, Value>) {
+fn lay_fields(
+    spec: &Spec,
+    pod: &mut Map<String, Value>,
+    path: &FieldPath,
+    findings: &mut Findings,
+) {
     let selector = &spec.node_selector;
     let selector = selector
         .iter()
         .map(|(key, value)| (key.clone(), json!(value)));
-    lay::field_under(pod, "nodeSelector", selector.collect(), 1);
     for (field, given) in [
-        ("affinity", &spec.affinity),
-        ("securityContext", &spec.security_context),
+        ("nodeSelector", selector.collect()),
+        ("affinity", spec.affinity.clone().unwrap_or_default()),
+        (
+            "securityContext",
+            spec.security_context.clone().unwrap_or_default(),
+        ),
     ] {
-        lay::field_under(pod, field, given.clone().unwrap_or_default(), 1);
+        lay::field_under((pod, path), field, given, 1, findings);
     }
     for (field, given) in [
         (SERVICE_ACCOUNT, &spec.service_account_name),
         ("priorityClassName", &spec.priority_class_name),
         ("runtimeClassName", &spec.runtime_class_name),
     ] {
-        if let Some(given) = given {
+        if let Some(given) = given.as_ref().filter(|name| !name.is_empty()) {
             pod.entry(field).or_insert_with(|| json!(given));
         }
     }
@@ -160,7 +172,12 @@ fn check_state_proxies(actor: &Actor, findings: &mut Findings) {
 
 /// The time that a pod has to end its work: what the user says, else what follows
 /// from the runtime timeout.
-fn set_grace_period(actor: &Actor, pod: &mut Map<String, Value>, findings: &mut Findings) {
+fn set_grace_period(
+    actor: &Actor,
+    pod: &mut Map<String, Value>,
+    path: &FieldPath,
+    findings: &mut Findings,
+) {
     let timeout = match runtime_timeout(actor.spec) {
         Ok(timeout) => timeout,
         Err(error) => return findings.fault(report(&error)),
@@ -171,8 +188,12 @@ fn set_grace_period(actor: &Actor, pod: &mut Map<String, Value>, findings: &mut 
         let max = actor.platform.max_grace_period_seconds();
         json!(grace_period_seconds(timeout, max))
     });
-    let too_short = |seconds: &u64| *seconds < seconds_up(timeout);
-    if let Some(seconds) = seconds.as_u64().filter(too_short) {
+    let Some(seconds) = seconds.as_u64() else {
+        return findings.fault(format!(
+            "spec.{path}.{GRACE_PERIOD}: expected a whole number of 0 or more"
+        ));
+    };
+    if seconds < seconds_up(timeout) {
         let timeout = format(timeout);
         findings.note(
             ConditionType::WorkloadReady,

@@ -1,7 +1,7 @@
 //! Whatever a spec holds, the step answers.
 
 use actor::spec::KNOWN_FIELDS;
-use function_kit::cases::form;
+use function_kit::cases::{any, form};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -32,23 +32,10 @@ const INNER: [&str; 24] = [
     "value",
     "volumes",
 ];
+const TEXTS: [&str; 5] = ["", "a", "asya-runtime", "asya-sidecar", "StatefulSet"];
 
 fn any_value() -> impl Strategy<Value = Value> {
-    let text = prop::sample::select(vec!["", "a", "asya-runtime", "asya-sidecar", "StatefulSet"]);
-    let leaf = prop_oneof![
-        text.prop_map(Value::from),
-        any::<bool>().prop_map(Value::from),
-        any::<i32>().prop_map(Value::from),
-        any::<f64>().prop_map(Value::from),
-        Just(Value::Null),
-    ];
-    leaf.prop_recursive(5, 64, 4, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::btree_map(prop::sample::select(&INNER[..]), inner, 0..6)
-                .prop_map(|map| json!(map)),
-        ]
-    })
+    any::value(&INNER, &TEXTS)
 }
 
 /// A valid actor in which some fields hold anything.

@@ -80,6 +80,10 @@ fn step(call: &mut Call) -> Result<(), Fault> {
         }
     }
     if let Some(obstacle) = obstacle {
+        // The context has it from the call before the schemas were fetched.
+        call.facts()
+            .notes
+            .retain(|told| Some(&told.message) != note.as_ref());
         let reason = Some(obstacle.reason());
         call.note(ConditionType::ScalingReady, reason, obstacle.message());
     } else if let Some(note) = note {

@@ -14,10 +14,9 @@ pub(crate) fn of(
 ) -> Option<String> {
     let of_flavors = flavors.iter().flat_map(|flavor| {
         let name = flavor.name.as_str();
-        let unknown = unknown_fields(&flavor.document)
-            .into_iter()
-            .filter(|key| !left_out.contains(key))
-            .map(move |key| format!("unknown field {key:?} in flavor {name:?}"));
+        let unknown = unknown_texts(&flavor.document)
+            .filter(|field| !left_out.contains(&field.as_str()))
+            .map(move |field| format!("unknown field {field:?} in flavor {name:?}"));
         let ignored = flavor
             .document
             .keys()
@@ -25,9 +24,13 @@ pub(crate) fn of(
             .map(move |key| format!("flavor {name:?} sets {key:?}, which is ignored"));
         unknown.chain(ignored)
     });
-    let of_actor = unknown_fields(own)
-        .into_iter()
-        .map(|key| format!("unknown field {key:?} in the actor"));
+    let of_actor = unknown_texts(own).map(|field| format!("unknown field {field:?} in the actor"));
     let notices: Vec<String> = of_flavors.chain(of_actor).collect();
     (!notices.is_empty()).then(|| notices.join("; "))
+}
+
+/// The unknown fields of a document, as messages name them.
+fn unknown_texts(document: &Map<String, Value>) -> impl Iterator<Item = String> {
+    let unknown = unknown_fields(document).into_iter();
+    unknown.map(|path| path.to_string())
 }

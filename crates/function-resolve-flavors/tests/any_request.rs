@@ -1,8 +1,8 @@
 //! Whatever a request holds, the step answers, and always in the same way.
 
-use function_kit::cases::form;
+use function_kit::cases::{any, form};
 use proptest::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Keys that mean something to the step or to the merge, so that random documents
 /// get past the first check.
@@ -36,33 +36,20 @@ const TEXTS: [&str; 8] = [
 ];
 
 fn any_value() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<f64>().prop_map(Value::from),
-        prop::sample::select(&TEXTS[..]).prop_map(Value::from),
-    ];
-    leaf.prop_recursive(4, 24, 4, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            any_map(inner),
-        ]
-    })
+    any::value(&KEYS, &TEXTS)
 }
 
-fn any_map(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
-    let key = prop::sample::select(&KEYS[..]).prop_map(str::to_owned);
-    prop::collection::btree_map(key, value, 0..5)
-        .prop_map(|entries| Value::Object(entries.into_iter().collect::<Map<_, _>>()))
+fn any_map() -> impl Strategy<Value = Value> {
+    any::map(&KEYS, &TEXTS)
 }
 
 /// A request about an actor that names two flavors, with random contents.
 fn any_request() -> impl Strategy<Value = Value> {
-    let document = || prop_oneof![any_map(any_value()), any_value()];
+    let document = || prop_oneof![any_map(), any_value()];
     let documents = prop::collection::vec(document(), 6);
     // Mostly yes, so that most requests get as far as the merge.
     let flags = prop::array::uniform5(prop::bool::weighted(0.85));
-    (any_map(any_value()), documents, flags).prop_map(|(mut spec, documents, flags)| {
+    (any_map(), documents, flags).prop_map(|(mut spec, documents, flags)| {
         let [named, gpu, spot, platform, configured] = flags;
         let mut documents = documents.into_iter();
         let mut next = || documents.next().unwrap_or_default();

@@ -31,7 +31,7 @@ pub fn queue_crd() -> Value {
         json!({"name": "PROCESSING", "type": "integer", "priority": 1,
                "jsonPath": ".status.atProvider.processing"}),
     ];
-    let kind = Kind::managed(queue::KIND, "queues");
+    let kind = Names::managed(queue::KIND, "queues");
     kind.definition(&schema, &columns)
 }
 
@@ -49,7 +49,7 @@ pub fn health_crd() -> Value {
         json!({"name": "FAILING", "type": "integer", "jsonPath": ".status.atProvider.failing"}),
         json!({"name": "SIGNAL", "type": "string", "jsonPath": ".status.atProvider.signal.word"}),
     ];
-    let kind = Kind::managed(health::KIND, "actorhealths");
+    let kind = Names::managed(health::KIND, "actorhealths");
     kind.definition(&schema, &columns)
 }
 
@@ -63,7 +63,7 @@ pub fn provider_config_crd() -> Value {
     rules::of_config(spec);
     rules::own_secrets_only(spec);
     conditions(&mut schema);
-    let kind = Kind::of_provider(provider_config::KIND, "providerconfigs", "Namespaced");
+    let kind = Names::of_provider(provider_config::KIND, "providerconfigs", "Namespaced");
     kind.definition(&schema, &config_columns())
 }
 
@@ -75,7 +75,7 @@ pub fn cluster_provider_config_crd() -> Value {
     >("Where the provider connects to, for the objects of many namespaces.");
     rules::of_config(&mut schema["properties"]["spec"]);
     conditions(&mut schema);
-    let kind = Kind::of_provider(
+    let kind = Names::of_provider(
         provider_config::CLUSTER_KIND,
         "clusterproviderconfigs",
         "Cluster",
@@ -93,7 +93,7 @@ pub fn usage_crd() -> Value {
         json!({"name": "RESOURCE-KIND", "type": "string", "jsonPath": ".resourceRef.kind"}),
         json!({"name": "RESOURCE-NAME", "type": "string", "jsonPath": ".resourceRef.name"}),
     ];
-    let kind = Kind::of_provider(
+    let kind = Names::of_provider(
         provider_config::USAGE_KIND,
         "providerconfigusages",
         "Namespaced",
@@ -105,15 +105,15 @@ pub fn usage_crd() -> Value {
     definition
 }
 
-/// What a definition says beside its schema.
-struct Kind {
+/// How a definition is named and listed.
+struct Names {
     kind: &'static str,
     plural: &'static str,
     scope: &'static str,
     category: &'static str,
 }
 
-impl Kind {
+impl Names {
     fn managed(kind: &'static str, plural: &'static str) -> Self {
         let (scope, category) = ("Namespaced", "managed");
         Self {

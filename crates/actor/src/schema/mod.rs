@@ -24,3 +24,15 @@ mod xrd;
 pub use crd::{cluster_provider_config_crd, health_crd, provider_config_crd, queue_crd, usage_crd};
 pub use input::input_crd;
 pub use xrd::{legacy_xrd, xrd};
+
+use serde_json::Value;
+
+/// The schema of what an actor or a flavor may say: `spec`, or `data`.
+pub fn spec() -> Value {
+    structural::of::<crate::spec::Spec>()
+}
+
+/// The schema of the platform's settings.
+pub fn settings() -> Value {
+    structural::of::<crate::platform::Platform>()
+}

@@ -104,7 +104,7 @@ pub(super) fn of_config(spec: &mut Value) {
     }]);
     properties["rabbitmq"]["properties"]["policyPriority"]["default"] = json!(0);
     let credentials = &mut properties["sqs"]["properties"]["credentials"];
-    credentials["default"] = json!({});
+    credentials["default"] = json!({"source": "InjectedIdentity"});
     credentials["properties"]["source"]["default"] = json!("InjectedIdentity");
     credentials["x-kubernetes-validations"] = json!([{
         "rule": "(self.source == 'Secret') == has(self.secretRef)",

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use crate::platform::Platform;
     use crate::schema::input_crd;
-    use crate::spec::{KNOWN_FIELDS, LEGACY_MACHINERY, MACHINERY};
+    use crate::spec::{KNOWN_FIELDS, KNOWN_INSIDE, LEGACY_MACHINERY, MACHINERY};
     use serde_json::Map;
 
     type Node = Map<String, Value>;
@@ -258,6 +258,35 @@ mod tests {
             Value::Null,
             "others are refused"
         );
+    }
+
+    #[test]
+    fn the_maps_of_the_spec_have_the_fields_that_the_api_knows() {
+        let mut found = Vec::new();
+        maps_of_ours(&mut Vec::new(), &structural::of::<Spec>(), &mut found);
+        let known = KNOWN_INSIDE.map(|(path, fields)| (path.join("."), json!(fields)));
+        assert_eq!(found, known);
+    }
+
+    /// The maps inside `schema`, with their fields, that no list lies around. What
+    /// Kubernetes defines is passed over: its maps are `resources`, or keep unknown fields.
+    fn maps_of_ours(path: &mut Vec<String>, schema: &Value, found: &mut Vec<(String, Value)>) {
+        let keeps_unknown = schema["x-kubernetes-preserve-unknown-fields"] == true;
+        let (Some(fields), false) = (schema["properties"].as_object(), keeps_unknown) else {
+            return;
+        };
+        if path.last().is_some_and(|key| key == "resources") {
+            return;
+        }
+        if !path.is_empty() {
+            let names: Vec<&String> = fields.keys().collect();
+            found.push((path.join("."), json!(names)));
+        }
+        for (key, field) in fields {
+            path.push(key.clone());
+            maps_of_ours(path, field, found);
+            path.pop();
+        }
     }
 
     #[test]

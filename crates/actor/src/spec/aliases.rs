@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 /// Each alias and the field that it means.
-pub(crate) const ALIASES: [(&str, &str); 2] = [
+pub const ALIASES: [(&str, &str); 2] = [
     ("minReplicas", "minReplicaCount"),
     ("maxReplicas", "maxReplicaCount"),
 ];

@@ -1,5 +1,6 @@
 //! The top-level fields of a spec, by kind.
 
+use merge::FieldPath;
 use serde_json::{Map, Value};
 
 /// Fields that a flavor cannot set: they are left out before anything is compared.
@@ -8,9 +9,10 @@ pub const INFRASTRUCTURE: [&str; 3] = ["actor", "transport", "flavors"];
 /// Where Crossplane keeps its own things in a v2 XR's spec.
 pub const MACHINERY: &str = "crossplane";
 
-/// Where Crossplane keeps its own things in a legacy XR's spec.
+/// Where Crossplane keeps its own things in a legacy XR's spec; two of them only
+/// Crossplane 1.
 /// Source: `apiextensions.crossplane.io/v1` XRDs.
-pub const LEGACY_MACHINERY: [&str; 9] = [
+pub const LEGACY_MACHINERY: [&str; 11] = [
     "claimRef",
     "compositeDeletePolicy",
     "compositionRef",
@@ -18,6 +20,8 @@ pub const LEGACY_MACHINERY: [&str; 9] = [
     "compositionRevisionSelector",
     "compositionSelector",
     "compositionUpdatePolicy",
+    "environmentConfigRefs",
+    "publishConnectionDetailsTo",
     "resourceRefs",
     "writeConnectionSecretToRef",
 ];
@@ -101,12 +105,102 @@ pub const KNOWN_FIELDS: [&str; 42] = [
     "workloadRef",
 ];
 
-/// The top-level keys of a document that the API does not know, sorted.
-pub fn unknown_fields(document: &Map<String, Value>) -> Vec<&str> {
-    let mut unknown: Vec<&str> = document
-        .keys()
-        .map(String::as_str)
-        .filter(|key| !KNOWN_FIELDS.contains(key))
+/// The fields of the maps inside a spec, by path. What lies in lists and what
+/// Kubernetes defines is not among them.
+pub const KNOWN_INSIDE: [(&[&str], &[&str]); 11] = [
+    (&["binding"], &["scaleTarget", "strategy"]),
+    (&["queue"], &["adopt", "deadLetter", "deletionPolicy"]),
+    (&["queue", "deadLetter"], &["enabled", "maxReceiveCount"]),
+    (
+        &["resiliency"],
+        &[
+            "actorTimeout",
+            "nonRetryableErrors",
+            "policies",
+            "retry",
+            "rules",
+        ],
+    ),
+    (
+        &["resiliency", "retry"],
+        &[
+            "backoffCoefficient",
+            "initialInterval",
+            "jitter",
+            "maxAttempts",
+            "maxInterval",
+            "policy",
+        ],
+    ),
+    (
+        &["runtime"],
+        &["env", "handler", "image", "resources", "targetURL"],
+    ),
+    (
+        &["scaling"],
+        &[
+            "additionalTriggers",
+            "advanced",
+            "cooldownPeriod",
+            "enabled",
+            "fallback",
+            "idleReplicaCount",
+            "initialCooldownPeriod",
+            "maxReplicaCount",
+            "maxReplicas",
+            "minReplicaCount",
+            "minReplicas",
+            "pollingInterval",
+            "queueLength",
+        ],
+    ),
+    (
+        &["scaling", "advanced"],
+        &[
+            "activationTarget",
+            "behavior",
+            "formula",
+            "metricType",
+            "restoreToOriginalReplicaCount",
+            "target",
+        ],
+    ),
+    (
+        &["sidecar"],
+        &["env", "image", "imagePullPolicy", "resources"],
+    ),
+    (
+        &["workload"],
+        &[
+            "kind",
+            "replicas",
+            "serviceName",
+            "strategy",
+            "template",
+            "volumeClaimTemplates",
+        ],
+    ),
+    (&["workloadRef"], &["apiVersion", "kind", "name"]),
+];
+
+/// The fields of a document that the API does not know, sorted. The API server
+/// refuses them in an actor; in a flavor nothing else would tell.
+pub fn unknown_fields(document: &Map<String, Value>) -> Vec<FieldPath> {
+    let inside = KNOWN_INSIDE.iter().filter_map(|(path, known)| {
+        let (first, rest) = path.split_first()?;
+        let field = rest
+            .iter()
+            .try_fold(document.get(*first)?, |value, key| value.get(*key))?;
+        Some((*path, *known, field.as_object()?))
+    });
+    let mut unknown: Vec<FieldPath> = std::iter::once((&[][..], &KNOWN_FIELDS[..], document))
+        .chain(inside)
+        .flat_map(|(path, known, map)| {
+            map.keys()
+                .map(String::as_str)
+                .filter(|key| !known.contains(key))
+                .map(|key| path.iter().copied().chain([key]).collect())
+        })
         .collect();
     unknown.sort_unstable();
     unknown

@@ -20,13 +20,11 @@ mod resiliency;
 mod scaling;
 mod workload;
 
-#[cfg(feature = "schema")]
-pub(crate) use aliases::ALIASES;
-pub use aliases::{AliasError, normalise_aliases};
+pub use aliases::{ALIASES, AliasError, normalise_aliases};
 pub use binding::{Binding, BindingStrategy, RuntimeAdapter, WorkloadRef};
 pub use fields::{
-    INFRASTRUCTURE, INLINE_POD_FIELDS, KNOWN_FIELDS, LEGACY_MACHINERY, MACHINERY, unknown_fields,
-    without_machinery,
+    INFRASTRUCTURE, INLINE_POD_FIELDS, KNOWN_FIELDS, KNOWN_INSIDE, LEGACY_MACHINERY, MACHINERY,
+    unknown_fields, without_machinery,
 };
 #[cfg(feature = "schema")]
 pub(crate) use form::{BINDING_FIELDS, EXCLUSIVE};
@@ -324,12 +322,15 @@ impl Spec {
     }
 
     /// The Python that runs the handler: `pythonExecutable`, else
-    /// `ASYA_PYTHONEXECUTABLE` of the actor's environment, else `python3`.
-    pub fn python_executable(&self) -> &str {
-        self.python_executable
-            .as_deref()
-            .or_else(|| value_of(&self.env, "ASYA_PYTHONEXECUTABLE"))
-            .unwrap_or("python3")
+    /// `ASYA_PYTHONEXECUTABLE` of [`Spec::runtime_env`], else `python3`. An empty
+    /// text is none.
+    pub fn python_executable(&self) -> String {
+        let is_set = |python: &String| !python.is_empty();
+        let in_env = || value_of(&self.runtime_env(), "ASYA_PYTHONEXECUTABLE").map(str::to_owned);
+        let field = self.python_executable.clone().filter(is_set);
+        field
+            .or_else(|| in_env().filter(is_set))
+            .unwrap_or_else(|| "python3".to_owned())
     }
 }
 
@@ -418,16 +419,31 @@ mod tests {
 
     #[test]
     fn the_python_comes_from_the_field_then_the_environment() {
-        let spec = |document| Spec::parse(document).unwrap();
-        let env = json!([{"name": "ASYA_PYTHONEXECUTABLE", "value": "/venv/bin/python"}]);
-        assert_eq!(spec(json!({})).python_executable(), "python3");
-        assert_eq!(
-            spec(json!({"env": env})).python_executable(),
-            "/venv/bin/python"
-        );
-        assert_eq!(
-            spec(json!({"env": env, "pythonExecutable": "pypy3"})).python_executable(),
-            "pypy3"
-        );
+        let env = json!([{"name": "ASYA_PYTHONEXECUTABLE", "value": "/venv/python"}]);
+        let none = json!([{"name": "ASYA_PYTHONEXECUTABLE", "value": ""}]);
+        let containers = json!([{"name": "asya-runtime", "env": env}]);
+        let cases = [
+            (json!({}), "python3", "nobody says"),
+            (json!({"env": env}), "/venv/python", "the environment"),
+            (
+                json!({"env": env, "pythonExecutable": "pypy3"}),
+                "pypy3",
+                "the field goes first",
+            ),
+            (
+                json!({"env": none, "pythonExecutable": ""}),
+                "python3",
+                "an empty text would start nothing",
+            ),
+            (
+                json!({"workload": {"template": {"spec": {"containers": containers}}}}),
+                "/venv/python",
+                "the environment of the template's container",
+            ),
+        ];
+        for (document, python, reason) in cases {
+            let spec = Spec::parse(document).unwrap();
+            assert_eq!(spec.python_executable(), python, "{reason}");
+        }
     }
 }

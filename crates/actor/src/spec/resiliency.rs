@@ -1,5 +1,7 @@
 //! `spec.resiliency`: the one timeout, and what the sidecar does on failure.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::{Map, Number, Value};
 
@@ -21,9 +23,9 @@ pub struct Resiliency {
     /// Exceptions that are not tried again, by qualified name.
     pub non_retryable_errors: Vec<String>,
     /// Named retry policies.
-    pub policies: Map<String, Value>,
+    pub policies: BTreeMap<String, Map<String, Value>>,
     /// Which errors follow which policy; the first match counts.
-    pub rules: Vec<Value>,
+    pub rules: Vec<Map<String, Value>>,
 }
 
 /// `resiliency.retry`. What is not set is the sidecar's default; an explicit

@@ -41,6 +41,17 @@ impl Workload {
         self.pod_list("initContainers")
     }
 
+    /// The volumes of the template.
+    pub fn volumes(&self) -> &[Value] {
+        self.pod_list("volumes")
+    }
+
+    /// The template's first container `asya-runtime`.
+    pub fn runtime(&self) -> Option<&Value> {
+        let mut containers = self.containers().iter();
+        containers.find(|container| container["name"].as_str() == Some(RUNTIME_CONTAINER))
+    }
+
     fn pod_list(&self, key: &str) -> &[Value] {
         let list = self.template.get("spec").and_then(|spec| spec.get(key));
         list.and_then(Value::as_array).map_or(&[], Vec::as_slice)
@@ -48,12 +59,7 @@ impl Workload {
 
     /// The well-formed environment variables of the template's `asya-runtime`.
     pub(super) fn runtime_env(&self) -> Vec<EnvVar> {
-        let runtime = |container: &&Value| container["name"].as_str() == Some(RUNTIME_CONTAINER);
-        let env = self
-            .containers()
-            .iter()
-            .find(runtime)
-            .and_then(|c| c["env"].as_array());
+        let env = self.runtime().and_then(|runtime| runtime["env"].as_array());
         let variables = env.into_iter().flatten();
         variables
             .filter_map(|variable| EnvVar::deserialize(variable).ok())

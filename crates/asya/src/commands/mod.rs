@@ -1,6 +1,7 @@
 //! One file for each command.
 
 mod explain;
+mod lint;
 mod render;
 
 use std::io;
@@ -39,6 +40,7 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
     let done = match cli.command {
         Command::Render(arguments) => render::run(arguments, printer),
         Command::Explain(arguments) => explain::run(arguments, printer),
+        Command::Lint(arguments) => lint::run(&arguments, printer),
     };
     match done {
         Ok(status) => status,

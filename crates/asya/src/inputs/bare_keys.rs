@@ -3,8 +3,8 @@
 //! To them an unquoted `y:` is the boolean true, and the key becomes `"true"`. Our
 //! reader keeps `y`, so what is rendered here would differ from what is applied.
 
-use std::collections::BTreeSet;
-
+use actor::yaml::Located;
+use merge::{FieldPath, Segment};
 use serde_json::Value;
 
 /// Words that are booleans in YAML 1.1, as Kubernetes' tools read it.
@@ -13,37 +13,54 @@ const WORDS: [&str; 16] = [
     "OFF",
 ];
 
-/// The keys of `documents` that stand unquoted in `text` and are such words.
-pub(super) fn bare_keys(text: &str, documents: &[Value]) -> BTreeSet<&'static str> {
-    let mut keys = BTreeSet::new();
-    for document in documents {
-        collect(document, &mut keys);
+/// The keys of a document of `text` that are such words and stand there unquoted.
+pub(super) fn bare_keys(text: &str, document: &Located) -> Vec<FieldPath> {
+    let mut keys = Vec::new();
+    collect(&document.value, &mut Vec::new(), &mut keys);
+    if keys.is_empty() {
+        return keys;
     }
-    keys.retain(|key| stands_bare(text, key));
+    let lines: Vec<&str> = text.lines().collect();
+    keys.retain(|path| stands_bare(&lines, document, path));
     keys
 }
 
-fn collect(value: &Value, keys: &mut BTreeSet<&'static str>) {
+fn collect(value: &Value, path: &mut Vec<Segment>, keys: &mut Vec<FieldPath>) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
-                keys.extend(WORDS.into_iter().find(|word| word == key));
-                collect(value, keys);
+                path.push(key.as_str().into());
+                if WORDS.contains(&key.as_str()) {
+                    keys.push(path.clone().into());
+                }
+                collect(value, path, keys);
+                path.pop();
             }
         }
-        Value::Array(list) => list.iter().for_each(|item| collect(item, keys)),
+        Value::Array(list) => {
+            for (index, item) in list.iter().enumerate() {
+                path.push(index.into());
+                collect(item, path, keys);
+                path.pop();
+            }
+        }
         _ => {}
     }
 }
 
-/// Whether the word stands before a colon somewhere, with nothing but the
-/// beginnings of a map or list before it.
-fn stands_bare(text: &str, word: &str) -> bool {
-    text.match_indices(word).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + word.len()..].trim_start_matches(' ');
-        before.is_none_or(|before| " \n{,".contains(before)) && after.starts_with(':')
-    })
+/// Whether the last key of a path begins with itself where it stands, and not with a
+/// quote.
+fn stands_bare(lines: &[&str], document: &Located, path: &FieldPath) -> bool {
+    let Some(Segment::Key(key)) = path.segments().last() else {
+        return false;
+    };
+    let position = document.positions.of(path);
+    let index = |number: u64| usize::try_from(number.saturating_sub(1)).ok();
+    let rest = index(position.line)
+        .and_then(|line| lines.get(line))
+        .zip(index(position.column))
+        .and_then(|(line, column)| line.char_indices().nth(column).map(|(at, _)| &line[at..]));
+    rest.is_some_and(|rest| rest.starts_with(key.as_str()))
 }
 
 #[cfg(test)]
@@ -60,11 +77,16 @@ mod tests {
             ("day: 1\nnoon: 2", vec![], "part of a word"),
             ("a: y", vec![], "a value"),
             ("a: |\n  y: 1", vec![], "in a text"),
+            ("a: y\n'y': 1", vec![], "a value beside a quoted key"),
+            ("ä: {y: 1}", vec!["y"], "after a character of two bytes"),
             ("true: 1", vec![], "the same key either way"),
         ];
         for (text, expected, reason) in cases {
-            let documents = actor::yaml::documents(text).unwrap();
-            let found: Vec<_> = bare_keys(text, &documents).into_iter().collect();
+            let documents = actor::yaml::located(text).unwrap();
+            let paths = bare_keys(text, &documents[0]);
+            let key = |path: &FieldPath| path.segments().last().unwrap().clone();
+            let found: Vec<Segment> = paths.iter().map(key).collect();
+            let expected: Vec<Segment> = expected.into_iter().map(Segment::from).collect();
             assert_eq!(found, expected, "{text:?}: {reason}");
         }
     }

@@ -34,18 +34,26 @@ fn is_of(object: &Object, kind: &str) -> bool {
 
 /// The Composition for actors of that kind.
 pub(super) fn built_in(file: &Path, xr: &Object) -> Result<Composition, InputError> {
-    let text = if is_actor(xr) {
-        BUILT_IN
+    if is_actor(xr) {
+        read_built_in(BUILT_IN)
     } else if is_legacy_actor(xr) {
-        BUILT_IN_LEGACY
+        read_built_in(BUILT_IN_LEGACY)
     } else {
-        return Err(InputError::NoActor {
+        Err(InputError::NoActor {
             path: file.to_owned(),
             object: format!("{} {xr}", xr.api_version()).trim().to_owned(),
             expected: format!("{GROUP}/{VERSION} {KIND} or {LEGACY_KIND}"),
             kind: xr.kind().to_owned(),
-        });
-    };
+        })
+    }
+}
+
+/// The Composition of an `AsyncActor`, and that of an `XAsyncActor`.
+pub(super) fn both_built_in() -> Result<[Composition; 2], InputError> {
+    Ok([read_built_in(BUILT_IN)?, read_built_in(BUILT_IN_LEGACY)?])
+}
+
+fn read_built_in(text: &str) -> Result<Composition, InputError> {
     let place = "the built-in Composition";
     let document = actor::yaml::document(text).map_err(|source| InputError::Yaml {
         path: PathBuf::from(place),

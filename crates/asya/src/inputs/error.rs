@@ -32,6 +32,16 @@ pub enum InputError {
         /// The file.
         path: PathBuf,
     },
+    /// A name is no text: YAML reads `n` and `on` as booleans and `1` as a number.
+    #[error("{}: {kind} has a metadata.{field} that is no text: put it in quotes", path.display())]
+    NameNotText {
+        /// The file.
+        path: PathBuf,
+        /// The object's kind.
+        kind: String,
+        /// `name` or `namespace`.
+        field: &'static str,
+    },
     /// A folder has no YAML.
     #[error("no YAML files (.yaml or .yml) in {folder:?}")]
     NoYaml {
@@ -55,6 +65,12 @@ pub enum InputError {
     /// There is no XR among the files.
     #[error("no XR among {files}")]
     NoXr {
+        /// The files, joined.
+        files: String,
+    },
+    /// There is nothing to check among the files.
+    #[error("no actor, flavor or platform settings among {files}")]
+    NothingToLint {
         /// The files, joined.
         files: String,
     },
@@ -144,6 +160,9 @@ impl InputError {
                 _ => "give the Composition of its kind as well".to_owned(),
             },
             Self::NoXr { .. } => "give a file with an AsyncActor".to_owned(),
+            Self::NothingToLint { .. } => {
+                "give files with AsyncActors or EnvironmentConfigs".to_owned()
+            }
             Self::ObservedForSeveral { .. } => "render one XR at a time".to_owned(),
             _ => return None,
         };

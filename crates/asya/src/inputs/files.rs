@@ -1,9 +1,12 @@
 //! Reading documents from files, folders and the standard input.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use actor::yaml::Located;
+use merge::{FieldPath, Segment};
 use serde_json::Value;
 
 use super::InputError;
@@ -31,26 +34,67 @@ impl Files {
 
     /// Every object of one file.
     pub(super) fn objects_of(&mut self, file: &Path) -> Result<Vec<Object>, InputError> {
-        let text = read(file)?;
-        let documents = actor::yaml::documents(&text).map_err(|source| InputError::Yaml {
-            path: file.to_owned(),
-            source,
-        })?;
-        for key in bare_keys(&text, &documents) {
-            self.warnings.push(format!(
-                "{}: Kubernetes tools read the key {key:?} as a boolean: put it in quotes",
-                file.display()
-            ));
+        let documents = located(file)?;
+        let keys: BTreeSet<&Segment> = documents
+            .iter()
+            .flat_map(|(_, bare_keys)| bare_keys)
+            .filter_map(|path| path.segments().last())
+            .collect();
+        for key in keys {
+            if let Segment::Key(key) = key {
+                self.warnings
+                    .push(format!("{}: {}", file.display(), bare_key(key)));
+            }
         }
         documents
             .into_iter()
-            .map(|document| match document {
-                Value::Object(map) if map.contains_key("kind") => Ok(Object::from(map)),
+            .map(|(document, _)| match document.value {
+                Value::Object(map) if map.contains_key("kind") => {
+                    with_text_names(file, Object::from(map))
+                }
                 _ => Err(InputError::NoObject {
                     path: file.to_owned(),
                 }),
             })
             .collect()
+    }
+}
+
+/// Every document of one file, with its [`bare_keys`].
+pub(super) fn located(file: &Path) -> Result<Vec<(Located, Vec<FieldPath>)>, InputError> {
+    let text = read(file)?;
+    let documents = actor::yaml::located(&text).map_err(|source| InputError::Yaml {
+        path: file.to_owned(),
+        source,
+    })?;
+    Ok(documents
+        .into_iter()
+        .map(|document| {
+            let bare_keys = bare_keys(&text, &document);
+            (document, bare_keys)
+        })
+        .collect())
+}
+
+/// What is wrong with a bare key.
+pub(crate) fn bare_key(key: &str) -> String {
+    format!("Kubernetes tools read the key {key:?} as a boolean: put it in quotes")
+}
+
+/// The object, unless its name or namespace is of another type: it would count as
+/// not set, and the object as one of the default namespace.
+fn with_text_names(file: &Path, object: Object) -> Result<Object, InputError> {
+    let is_other = |field: &&str| {
+        let value = object.get(&["metadata", field]);
+        value.is_some_and(|value| !value.is_string() && !value.is_null())
+    };
+    match ["name", "namespace"].into_iter().find(is_other) {
+        None => Ok(object),
+        Some(field) => Err(InputError::NameNotText {
+            path: file.to_owned(),
+            kind: object.kind().to_owned(),
+            field,
+        }),
     }
 }
 

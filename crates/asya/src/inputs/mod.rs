@@ -11,6 +11,7 @@ mod error;
 mod example;
 mod files;
 mod positional;
+mod sources;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 pub use error::InputError;
+pub(crate) use files::bare_key;
+pub use sources::{Sources, compositions_of_actors, sources};
 
 use crate::pipeline::{Composite, Composition, Inputs, Machinery, Object, Schemas, Xrd};
 use compositions::{built_in, is_actor, is_legacy_actor};

@@ -7,5 +7,6 @@
 )]
 
 mod explain;
+mod lint;
 mod program;
 mod render;

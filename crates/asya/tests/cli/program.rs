@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -76,16 +76,19 @@ impl Folder {
         let mut child = piped.spawn().unwrap();
         // A program that does not read its input may have ended before.
         drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
-        let output = child.wait_with_output().unwrap();
-        Run {
+        Run::of(child.wait_with_output().unwrap())
+    }
+}
+
+impl Run {
+    fn of(output: Output) -> Self {
+        Self {
             code: output.status.code().unwrap(),
             output: String::from_utf8(output.stdout).unwrap(),
             talk: String::from_utf8(output.stderr).unwrap(),
         }
     }
-}
 
-impl Run {
     /// The documents of the output.
     pub(crate) fn documents(&self) -> Vec<Value> {
         actor::yaml::documents(&self.output).unwrap()
@@ -96,6 +99,13 @@ impl Run {
         assert_eq!((self.code, self.talk.as_str()), (0, ""));
         self.documents()
     }
+}
+
+/// Runs the program in a folder that is there, with nothing on its standard input.
+pub(crate) fn run_in(folder: &Path, arguments: &str) -> Run {
+    let mut command = program(folder);
+    command.args(arguments.split_whitespace());
+    Run::of(command.stdin(Stdio::null()).output().unwrap())
 }
 
 fn program(folder: &Path) -> Command {

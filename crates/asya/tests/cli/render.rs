@@ -372,6 +372,10 @@ fn input_that_is_at_fault_is_named_with_what_to_do() {
             "nameless.yaml",
             "{apiVersion: asya.sh/v1alpha1, kind: AsyncActor}",
         ),
+        (
+            "unquoted.yaml",
+            "{apiVersion: asya.sh/v1alpha1, kind: AsyncActor, metadata: {name: a, namespace: n}}",
+        ),
         ("twice.yaml", "a: 1\na: 2"),
         ("list.yaml", "[1, 2]"),
         ("flavor.yaml", PLATFORM),
@@ -408,6 +412,10 @@ fn input_that_is_at_fault_is_named_with_what_to_do() {
         (
             "nameless.yaml",
             "error: nameless.yaml: AsyncActor has no metadata.name",
+        ),
+        (
+            "unquoted.yaml",
+            "error: unquoted.yaml: AsyncActor has a metadata.namespace that is no text: put it in quotes",
         ),
         (
             "flavor.yaml",

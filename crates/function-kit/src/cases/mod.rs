@@ -9,6 +9,7 @@
 //! different ways, set status on a composed object, drop an object that an earlier
 //! step desired, or send a Normal or Warning result.
 
+pub mod any;
 pub mod form;
 
 use std::fs;

@@ -1,0 +1,79 @@
+//! `asya lint`.
+
+use std::io;
+
+use actor::names::PLATFORM;
+
+use crate::cli::{Lint, LintForm};
+use crate::inputs::{compositions_of_actors, sources};
+use crate::lint::{Document, Finding, Linter, Role, Severity, json, lines};
+use crate::printer::Printer;
+
+use super::{ExitStatus, functions, refuse};
+
+pub(super) fn run(arguments: &Lint, printer: &Printer) -> io::Result<ExitStatus> {
+    let sources = match sources(&arguments.files) {
+        Ok(sources) => sources,
+        Err(error) => return Ok(refuse(&error, printer)),
+    };
+    let Some(functions) = functions(printer) else {
+        return Ok(ExitStatus::Error);
+    };
+    let [composition, legacy_composition] = match compositions_of_actors() {
+        Ok(compositions) => compositions,
+        Err(error) => {
+            printer.error(error);
+            return Ok(ExitStatus::Error);
+        }
+    };
+    let linter = Linter {
+        functions: &functions,
+        composition,
+        legacy_composition,
+        namespace: &arguments.namespace,
+    };
+    if sources.groups.iter().any(|group| lacks_platform(group)) {
+        printer.note(format_args!(
+            "the platform's settings (EnvironmentConfig {PLATFORM:?}) are not among the files: transports, names of queues and limits of the platform are not checked"
+        ));
+    }
+    let mut findings = sources.findings;
+    for group in &sources.groups {
+        findings.extend(linter.lint(group));
+    }
+    findings.sort();
+    findings.dedup();
+    match text(&findings, arguments.output) {
+        Ok(text) => printer.data(&text)?,
+        Err(error) => {
+            printer.error(format_args!("cannot write JSON: {error}"));
+            return Ok(ExitStatus::Error);
+        }
+    }
+    Ok(status(&findings, arguments.strict))
+}
+
+fn lacks_platform(documents: &[Document]) -> bool {
+    let has = |role| documents.iter().any(|document| document.role() == role);
+    has(Role::Actor) && !has(Role::Platform)
+}
+
+fn text(findings: &[Finding], form: LintForm) -> serde_json::Result<String> {
+    match form {
+        LintForm::Text => Ok(lines(findings)),
+        LintForm::Json => serde_json::to_string_pretty(&json(findings)).map(|text| text + "\n"),
+    }
+}
+
+fn status(findings: &[Finding], strict: bool) -> ExitStatus {
+    let fails = |finding: &Finding| match finding.severity {
+        Severity::Error => true,
+        Severity::Warning => strict,
+        Severity::Note => false,
+    };
+    if findings.iter().any(fails) {
+        ExitStatus::Failure
+    } else {
+        ExitStatus::Success
+    }
+}

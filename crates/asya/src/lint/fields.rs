@@ -1,0 +1,208 @@
+//! Fields and values against the API's schemas: what the API server, which prunes or
+//! refuses, sees of an actor, and nobody sees of a flavor.
+
+use merge::{FieldPath, Segment};
+use serde_json::{Map, Value, json};
+
+use super::document::Document;
+use super::finding::{Finding, Rule, Severity};
+
+/// Kubernetes' word for a map that may hold anything.
+const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
+const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
+
+/// The schema of an object of which `field` has `schema`.
+pub(super) fn object(field: &str, schema: Value) -> Value {
+    let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let anything = json!({"type": "object", KEEPS_UNKNOWN: true});
+    let mut object = json!({"type": "object", "properties": {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object", KEEPS_UNKNOWN: true, "properties": {
+            "name": {"type": "string"},
+            "namespace": {"type": "string"},
+            "labels": texts,
+            "annotations": texts,
+        }},
+        "status": anything,
+    }});
+    object["properties"][field] = schema;
+    object
+}
+
+/// What fits `schema` in no way, at any depth. An unknown field is as bad as
+/// `unknown`.
+pub(super) fn check(
+    document: &Document,
+    schema: &Value,
+    unknown: Severity,
+    findings: &mut Vec<Finding>,
+) {
+    let mut check = Check {
+        document,
+        unknown,
+        path: Vec::new(),
+        findings,
+    };
+    check.fields(schema, document.object.as_map());
+}
+
+struct Check<'a> {
+    document: &'a Document,
+    unknown: Severity,
+    path: Vec<Segment>,
+    findings: &'a mut Vec<Finding>,
+}
+
+impl Check<'_> {
+    fn below(&mut self, segment: impl Into<Segment>, schema: &Value, value: &Value) {
+        self.path.push(segment.into());
+        self.value(schema, value);
+        self.path.pop();
+    }
+
+    fn value(&mut self, schema: &Value, value: &Value) {
+        if value.is_null() {
+            return;
+        }
+        if let Some(expected) = mismatch(schema, value) {
+            let mut fault = format!("expected {expected}, found {}", kind_of(value));
+            if expected == "a text" && !value.is_object() && !value.is_array() {
+                fault += ": put it in quotes";
+            }
+            return self.fault(&fault);
+        }
+        match value {
+            Value::Object(fields) => self.fields(schema, fields),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.below(index, &schema["items"], item);
+                }
+            }
+            _ => self.scalar(schema, value),
+        }
+    }
+
+    fn fields(&mut self, schema: &Value, fields: &Map<String, Value>) {
+        let known = schema["properties"].as_object();
+        let keeps_unknown = schema[KEEPS_UNKNOWN] == true || schema["type"].is_null();
+        for (key, value) in fields {
+            if let Some(schema) = known.and_then(|known| known.get(key)) {
+                self.below(key.as_str(), schema, value);
+            } else if schema["additionalProperties"].is_object() {
+                self.below(key.as_str(), &schema["additionalProperties"], value);
+            } else if !keeps_unknown {
+                self.unknown_field(key, known);
+            }
+        }
+    }
+
+    fn unknown_field(&mut self, key: &str, known: Option<&Map<String, Value>>) {
+        let parent: FieldPath = self.path.iter().cloned().collect();
+        let place = match self.path[..] {
+            [] => String::new(),
+            _ => format!(" in {parent}"),
+        };
+        let question = known
+            .and_then(|known| nearest(key, known.keys()))
+            .map(|nearest| format!(", did you mean {nearest:?}?"));
+        let question = question.unwrap_or_default();
+        let message = format!("unknown field {key:?}{place}{question}");
+        let path: FieldPath = self.path.iter().cloned().chain([key.into()]).collect();
+        self.findings.push(
+            self.document
+                .finding(self.unknown, Rule::UnknownField, path, message),
+        );
+    }
+
+    fn scalar(&mut self, schema: &Value, value: &Value) {
+        if let Some(allowed) = schema["enum"].as_array()
+            && !allowed.contains(value)
+        {
+            let allowed: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
+            return self.fault(&format!("{value} is none of {}", allowed.join(", ")));
+        }
+        for (limit, word) in [("minimum", "below"), ("maximum", "above")] {
+            let (Some(number), Some(bound)) = (value.as_f64(), schema[limit].as_f64()) else {
+                continue;
+            };
+            if (limit == "minimum" && number < bound) || (limit == "maximum" && number > bound) {
+                self.fault(&format!("{value} is {word} {}", schema[limit]));
+            }
+        }
+    }
+
+    fn fault(&mut self, fault: &str) {
+        let path: FieldPath = self.path.iter().cloned().collect();
+        let message = format!("{path}: {fault}");
+        self.findings.push(self.document.finding(
+            Severity::Error,
+            Rule::InvalidValue,
+            path,
+            message,
+        ));
+    }
+}
+
+/// What the schema expects, where the value is something else.
+fn mismatch(schema: &Value, value: &Value) -> Option<&'static str> {
+    if schema[INT_OR_STRING] == true {
+        return (!value.is_number() && !value.is_string()).then_some("a number or a text");
+    }
+    let (fits, expected) = match schema["type"].as_str()? {
+        "object" => (value.is_object(), "a map"),
+        "array" => (value.is_array(), "a list"),
+        "string" => (value.is_string(), "a text"),
+        "integer" => (value.is_i64() || value.is_u64(), "a whole number"),
+        "number" => (value.is_number(), "a number"),
+        "boolean" => (value.is_boolean(), "true or false"),
+        _ => return None,
+    };
+    (!fits).then_some(expected)
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+/// The name that was probably meant: the nearest by edits, of which a third of the
+/// letters may be. Upper and lower case count as the same letter.
+fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a String>) -> Option<&'a str> {
+    let written = key.to_lowercase();
+    let allowed = (written.chars().count() / 3).max(1);
+    known
+        .map(|name| (strsim::osa_distance(&written, &name.to_lowercase()), name))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min()
+        .map(|(_, name)| name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_offered_and_a_far_one_is_not() {
+        let spec = actor::schema::spec();
+        let known = spec["properties"].as_object().unwrap();
+        let cases = [
+            ("handlr", Some("handler"), "a letter missing"),
+            ("sclaing", Some("scaling"), "two letters swapped"),
+            ("Image", Some("image"), "upper case"),
+            ("stateProxies", Some("stateProxy"), "a plural"),
+            ("toleration", Some("tolerations"), "a singular"),
+            ("gpuCount", None, "nothing like it"),
+            ("x", None, "too short to tell"),
+        ];
+        for (key, expected, reason) in cases {
+            assert_eq!(nearest(key, known.keys()), expected, "{key}: {reason}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What a flavor says of itself.
+
+use actor::labels;
+use actor::spec::{INFRASTRUCTURE, MACHINERY};
+
+use super::document::Document;
+use super::finding::{Finding, Rule, Severity};
+
+/// The flavor without the keys that are ignored, each of which is told.
+pub(super) fn without_ignored(flavor: &Document, findings: &mut Vec<Finding>) -> Document {
+    let mut rest = flavor.clone();
+    let name = flavor.object.name();
+    for key in INFRASTRUCTURE.into_iter().chain([MACHINERY]) {
+        if flavor.object.get(&["data", key]).is_none() {
+            continue;
+        }
+        rest.object.map_mut(&["data"]).remove(key);
+        let message =
+            format!("flavor {name:?} sets {key:?}, which is ignored: only an actor can set it");
+        findings.push(flavor.finding(Severity::Warning, Rule::IgnoredKey, ["data", key], message));
+    }
+    rest
+}
+
+/// Whether the label by which flavors are found says what the flavor is called.
+/// `required` says that the platform insists on it.
+pub(super) fn label(flavor: &Document, required: bool, findings: &mut Vec<Finding>) {
+    let (name, label) = (flavor.object.name(), flavor.object.label(labels::FLAVOR));
+    if name.is_empty() || name == label {
+        return;
+    }
+    let wanted = format!("{}: {name}", labels::FLAVOR);
+    let (severity, path, message) = if label.is_empty() {
+        (
+            Severity::Note,
+            vec!["metadata"],
+            format!("flavor {name:?} has no label {wanted}, by which people find flavors"),
+        )
+    } else {
+        (
+            Severity::Warning,
+            vec!["metadata", "labels", labels::FLAVOR],
+            format!(
+                "flavor {name:?} is labelled {label:?}: set {wanted}, for the name is what actors use"
+            ),
+        )
+    };
+    let severity = if required { Severity::Error } else { severity };
+    let path: merge::FieldPath = path.into_iter().collect();
+    findings.push(flavor.finding(severity, Rule::FlavorLabel, path, message));
+}

@@ -1,0 +1,170 @@
+//! What is wrong with actors, flavors and the platform's settings, all together.
+//!
+//! Whether an actor is valid is what the steps say, run in process on the actor with
+//! its flavors; no rule of theirs is written down here a second time. Beside them
+//! stand checks of what a step cannot see: what nobody reads, and what is lost before
+//! a step is asked.
+//!
+//! Pure: [`crate::inputs`] reads the files.
+
+mod actor;
+mod document;
+mod fields;
+mod finding;
+mod flavor;
+mod form;
+mod nesting;
+mod place;
+mod platform;
+
+use ::actor::schema;
+use ::actor::spec::without_machinery;
+use merge::Segment;
+use serde_json::Value;
+
+pub use document::{Document, Role};
+pub use finding::{Finding, Rule, Severity};
+pub use form::{json, lines};
+
+use self::actor::World;
+use crate::inputs::bare_key;
+use crate::pipeline::{Composition, Functions};
+
+/// What checking takes beside the documents.
+#[derive(Debug)]
+pub struct Linter<'a> {
+    /// The steps.
+    pub functions: &'a Functions,
+    /// How actors are composed.
+    pub composition: Composition,
+    /// How legacy XRs of actors are composed.
+    pub legacy_composition: Composition,
+    /// Namespace of actors that name none.
+    pub namespace: &'a str,
+}
+
+impl Linter<'_> {
+    /// Everything that is found in documents that belong together, sorted.
+    pub fn lint(&self, documents: &[Document]) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let spec = fields::object("spec", schema::spec());
+        let data = fields::object("data", schema::spec());
+        let settings = fields::object("data", schema::settings());
+        let world = world(documents);
+        let label_is_required = world
+            .platform
+            .and_then(platform::settings)
+            .is_some_and(|settings| settings.require_flavor_label);
+        for document in documents {
+            let role = document.role();
+            if role != Role::None {
+                common(document, &mut findings);
+            }
+            match role {
+                Role::Actor => {
+                    let own = without_crossplanes(document);
+                    fields::check(&own, &spec, Severity::Error, &mut findings);
+                    if !document.object.name().is_empty() {
+                        self::actor::check(self, document, &world, &mut findings);
+                    }
+                }
+                Role::Flavor => {
+                    let rest = flavor::without_ignored(document, &mut findings);
+                    fields::check(&rest, &data, Severity::Warning, &mut findings);
+                    flavor::label(document, label_is_required, &mut findings);
+                }
+                Role::Platform => {
+                    let set = platform::without_empty_texts(document);
+                    fields::check(&set, &settings, Severity::Warning, &mut findings);
+                    platform::check(document, &mut findings);
+                }
+                Role::OtherVersion { served } => findings.push(other_version(document, &served)),
+                Role::None => {}
+            }
+        }
+        without_repetitions(findings)
+    }
+}
+
+/// What actors may be made of, among the documents.
+fn world(documents: &[Document]) -> World<'_> {
+    let mut world = World::default();
+    for document in documents {
+        match document.role() {
+            Role::Flavor => {
+                world.flavors.insert(document.object.name(), document);
+            }
+            Role::Platform => world.platform = Some(document),
+            _ => {}
+        }
+    }
+    world
+}
+
+/// What holds for every document.
+fn common(document: &Document, findings: &mut Vec<Finding>) {
+    nesting::check(document, findings);
+    for path in &document.bare_keys {
+        if let Some(Segment::Key(key)) = path.segments().last() {
+            let (rule, path) = (Rule::BareKey, path.clone());
+            findings.push(document.finding(Severity::Warning, rule, path, bare_key(key)));
+        }
+    }
+    let name = document.get(&["metadata", "name"]);
+    if name.is_none_or(|name| name == "") {
+        let message = format!("{} has no metadata.name", document.object.kind());
+        let (rule, path) = (Rule::InvalidValue, ["metadata"]);
+        findings.push(document.finding(Severity::Error, rule, path, message));
+    }
+}
+
+/// The actor without the fields that are Crossplane's. A claim and a v2 XR look the
+/// same, so a claim's are allowed in both.
+fn without_crossplanes(document: &Document) -> Document {
+    let mut own = document.clone();
+    if let Some(Value::Object(spec)) = document.object.get(&["spec"]) {
+        *own.object.map_mut(&["spec"]) = without_machinery(spec.clone(), true);
+    }
+    own
+}
+
+fn other_version(document: &Document, served: &str) -> Finding {
+    let message = format!(
+        "{} of {:?} is not served: write apiVersion: {served}",
+        document.object.kind(),
+        document.object.api_version()
+    );
+    document.finding(Severity::Error, Rule::ApiVersion, ["apiVersion"], message)
+}
+
+/// The findings sorted, and each fault once. A value of the wrong type is told by
+/// its schema and again by the step that reads it; a fault of a flavor or of the
+/// platform by itself and again by each actor that uses it.
+fn without_repetitions(mut findings: Vec<Finding>) -> Vec<Finding> {
+    findings.sort();
+    let invalid: Vec<_> = findings
+        .iter()
+        .filter(|finding| finding.rule == Rule::InvalidValue)
+        .map(|finding| (finding.file.clone(), finding.position))
+        .collect();
+    findings.retain(|finding| {
+        let place = (finding.file.clone(), finding.position);
+        let may_repeat = matches!(finding.rule, Rule::Step(_) | Rule::Platform);
+        !may_repeat || !invalid.contains(&place)
+    });
+    findings.dedup_by(|later, earlier| {
+        let same_place = later.file == earlier.file && later.position == earlier.position;
+        same_place
+            && later.severity == earlier.severity
+            && is_repeated(&later.message, &earlier.message)
+    });
+    findings
+}
+
+/// Whether a message says what another says, and at most where it comes from.
+fn is_repeated(later: &str, earlier: &str) -> bool {
+    let rest = later.strip_prefix(earlier);
+    rest.is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with(';') || rest.starts_with(" (in actor ")
+    })
+}

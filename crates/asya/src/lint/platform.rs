@@ -1,0 +1,73 @@
+//! The platform's settings by themselves, as every step reads them. A step reads
+//! only the transport that its actor uses; here all are read.
+
+use actor::platform::Platform;
+use actor::transport::TransportError;
+use function_kit::report;
+use serde_json::{Value, json};
+
+use super::document::Document;
+use super::finding::{Finding, Rule, Severity};
+
+/// The settings; none where there are none, or they cannot be read.
+pub(super) fn settings(document: &Document) -> Option<Platform> {
+    let data = document.get(&["data"])?.clone();
+    Platform::parse(data).ok()
+}
+
+/// The document without what counts as not set, which may have any type.
+pub(super) fn without_empty_texts(document: &Document) -> Document {
+    let mut set = document.clone();
+    if let Some(data @ Value::Object(_)) = document.object.get(&["data"])
+        && let Value::Object(data) = without_empty(data)
+    {
+        *set.object.map_mut(&["data"]) = data;
+    }
+    set
+}
+
+fn without_empty(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let set = fields.iter().filter(|(_, value)| **value != "");
+            set.map(|(key, value)| (key.clone(), without_empty(value)))
+                .collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// What is wrong with the settings.
+pub(super) fn check(document: &Document, findings: &mut Vec<Finding>) {
+    let data = document.get(&["data"]).cloned();
+    let platform = match Platform::parse(data.unwrap_or_else(|| json!({}))) {
+        Ok(platform) => platform,
+        Err(error) => {
+            let error = error.under("data");
+            let message = format!("EnvironmentConfig {:?}: {error}", document.object.name());
+            findings.push(document.finding(Severity::Error, Rule::Platform, error.path, message));
+            return;
+        }
+    };
+    let mut fault = |path: Vec<&str>, error: &TransportError| {
+        let path: merge::FieldPath = path.into_iter().collect();
+        findings.push(document.finding(Severity::Error, Rule::Platform, path, report(error)));
+    };
+    for name in platform.transports.keys() {
+        match platform.transport(name) {
+            Ok(_) | Err(TransportError::Disabled { .. }) => {}
+            Err(error) => fault(vec!["data", "transports", name], &error),
+        }
+    }
+    match &platform.default_transport {
+        Some(name) => match platform.transport(name) {
+            Ok(_) | Err(TransportError::Misconfigured { .. }) => {}
+            Err(error) => fault(vec!["data", "defaultTransport"], &error),
+        },
+        None => {
+            if let Err(error @ TransportError::NoneEnabled) = platform.default_transport() {
+                fault(vec!["data", "transports"], &error);
+            }
+        }
+    }
+}
