@@ -62,7 +62,7 @@ mod tests {
                 written.map(counters),
                 counters(seen),
                 ago.map(Duration::from_secs),
-                Duration::from_secs(60),
+                Duration::from_mins(1),
             );
             assert_eq!(found, expected, "{reason}");
         }

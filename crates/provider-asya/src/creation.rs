@@ -12,16 +12,16 @@ pub const SUCCEEDED: &str = "crossplane.io/external-create-succeeded";
 /// A creation failed.
 pub const FAILED: &str = "crossplane.io/external-create-failed";
 
-/// Whether a creation was begun and neither its success nor its failure was recorded.
+/// How long ago a creation was begun of which neither success nor failure was
+/// recorded; nothing, where none was.
 ///
-/// Harmless here, since names are ours to choose and creation takes what is
-/// there: it is logged, and the pass goes on.
-pub fn is_in_doubt(annotations: &BTreeMap<String, String>) -> bool {
-    let Some(pending) = time(annotations, PENDING) else {
-        return false;
-    };
+/// Names are ours to choose and creation takes what is there, so the pass goes
+/// on; but what is there may be half made.
+pub fn in_doubt_for(annotations: &BTreeMap<String, String>, now: Timestamp) -> Option<Duration> {
+    let pending = time(annotations, PENDING)?;
     let later = |key| time(annotations, key).is_some_and(|time| time >= pending);
-    !later(SUCCEEDED) && !later(FAILED)
+    let is_in_doubt = !later(SUCCEEDED) && !later(FAILED);
+    is_in_doubt.then(|| Duration::try_from(now.duration_since(pending)).unwrap_or_default())
 }
 
 /// Whether a creation succeeded less than `grace` ago, so that its queue may not be visible yet.
@@ -48,7 +48,9 @@ mod tests {
 
     #[test]
     fn a_creation_is_in_doubt_until_its_end_is_recorded() {
-        let cases: [(&str, &[(&str, &str)], bool); 6] = [
+        type Notes = &'static [(&'static str, &'static str)];
+        let now: Timestamp = "2026-01-01T00:00:30Z".parse().unwrap();
+        let cases: [(&str, Notes, bool); 6] = [
             ("never begun", &[], false),
             ("begun", &[(PENDING, "10")], true),
             ("done", &[(PENDING, "10"), (SUCCEEDED, "11")], false),
@@ -65,10 +67,13 @@ mod tests {
             ),
         ];
         for (reason, pairs, expected) in cases {
-            assert_eq!(is_in_doubt(&annotations(pairs)), expected, "{reason}");
+            let found = in_doubt_for(&annotations(pairs), now).is_some();
+            assert_eq!(found, expected, "{reason}");
         }
         let broken = BTreeMap::from([(PENDING.to_owned(), "soon".to_owned())]);
-        assert!(!is_in_doubt(&broken), "a time that nobody wrote");
+        assert_eq!(in_doubt_for(&broken, now), None, "a time that nobody wrote");
+        let begun = annotations(&[(PENDING, "10")]);
+        assert_eq!(in_doubt_for(&begun, now), Some(Duration::from_secs(20)));
     }
 
     #[test]

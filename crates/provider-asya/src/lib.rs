@@ -7,15 +7,23 @@
 //! - [`plan`], [`policies`], [`tenancy`], [`owner`], [`creation`],
 //!   [`conditions`], [`counters`] and [`requeue`] decide, without clock or
 //!   connection;
-//! - [`timings`] has every duration there is.
+//! - [`controller`] asks the Kubernetes API and acts, [`gate`] says when it may
+//!   start, [`metrics`] counts and [`serve`] shows;
+//! - [`timings`] has every duration there is, [`program`] the flags.
 
 pub mod conditions;
+pub mod controller;
 pub mod counters;
 pub mod creation;
+pub mod gate;
+pub mod kinds;
+pub mod metrics;
 pub mod owner;
 pub mod plan;
 pub mod policies;
+pub mod program;
 pub mod requeue;
+pub mod serve;
 pub mod tenancy;
 pub mod timings;
 pub mod transport;

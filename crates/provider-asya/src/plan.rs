@@ -27,6 +27,10 @@ pub struct Facts<'a> {
     pub adoption: Adoption,
     /// Whether it was made just now, and may not be visible yet.
     pub is_new: bool,
+    /// How long ago its creation was begun, where that was interrupted.
+    pub in_doubt_for: Option<Duration>,
+    /// Time in which a queue that was made whole shows its counters.
+    pub counting: Duration,
     /// How deletion goes, where the object is being deleted.
     pub deletion: Option<Deletion>,
     /// How long ago settings were written, where they were.
@@ -53,10 +57,8 @@ pub struct Deletion {
     pub others_hold_it: bool,
     /// Whether scalers of the actor's are still there.
     pub scalers_remain: bool,
-    /// Whether the queue must be empty first.
-    pub only_if_empty: bool,
-    /// Whether it has been seen empty for long enough.
-    pub is_surely_empty: bool,
+    /// Whether the queue must be empty first, and has not been for long enough.
+    pub waits_for_empty: bool,
 }
 
 /// What to do.
@@ -66,6 +68,9 @@ pub enum Step {
     Rest,
     /// Make the queue.
     Create,
+    /// Delete the queue, whose creation was interrupted and which can hold
+    /// nothing, so that it is made whole.
+    Remake,
     /// Write these differences.
     Update(Vec<Drift>),
     /// Delete the queue.
@@ -83,6 +88,8 @@ pub enum Step {
 pub enum Waiting {
     /// A new queue to become visible.
     Visibility,
+    /// The broker to count a queue whose creation was interrupted.
+    Counters,
     /// Other finalizers to go.
     OtherFinalizers,
     /// The actor's scalers to go.
@@ -148,6 +155,12 @@ pub fn decide(facts: &Facts) -> Step {
     if let Some(refusal) = refusal(facts, found) {
         return Step::Refuse(refusal);
     }
+    if let Some(since) = facts.in_doubt_for
+        && found.counters.is_none()
+        && found.mark == Mark::Of(facts.mark.to_string())
+    {
+        return remake(facts, since);
+    }
     let mut settable: Vec<Drift> = found
         .drift
         .iter()
@@ -164,6 +177,20 @@ pub fn decide(facts: &Facts) -> Step {
         return Step::Rest;
     }
     Step::Update(settable)
+}
+
+/// A quorum queue whose declaration was cut off is listed and has no process: it
+/// takes no message, is never counted, and declaring it again changes nothing.
+/// What was made whole is counted within seconds.
+fn remake(facts: &Facts, since: Duration) -> Step {
+    if since < facts.counting {
+        return Step::Wait(Waiting::Counters);
+    }
+    if facts.policies.may_create() {
+        Step::Remake
+    } else {
+        Step::Rest
+    }
 }
 
 fn decide_deletion(facts: &Facts, deletion: Deletion) -> Step {
@@ -189,7 +216,7 @@ fn decide_deletion(facts: &Facts, deletion: Deletion) -> Step {
     if deletion.scalers_remain {
         return Step::Wait(Waiting::Scalers);
     }
-    if deletion.only_if_empty && !deletion.is_surely_empty {
+    if deletion.waits_for_empty {
         return Step::Wait(Waiting::Empty(found.held));
     }
     Step::Delete

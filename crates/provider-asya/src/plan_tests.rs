@@ -42,6 +42,7 @@ struct Case {
     policies: &'static [&'static str],
     adoption: Adoption,
     is_new: bool,
+    in_doubt_for: Option<u64>,
     deletion: Option<Deletion>,
     since_update: Option<u64>,
 }
@@ -53,6 +54,7 @@ impl Case {
             policies: &["*"],
             adoption: Adoption::NotAsked,
             is_new: false,
+            in_doubt_for: None,
             deletion: None,
             since_update: None,
         }
@@ -62,8 +64,7 @@ impl Case {
         let deletion = Deletion {
             others_hold_it: false,
             scalers_remain: false,
-            only_if_empty: false,
-            is_surely_empty: false,
+            waits_for_empty: false,
         };
         Self {
             deletion: Some(deletion),
@@ -84,9 +85,11 @@ impl Case {
             policies: &policies(self.policies),
             adoption: self.adoption,
             is_new: self.is_new,
+            in_doubt_for: self.in_doubt_for.map(Duration::from_secs),
+            counting: Duration::from_secs(30),
             deletion: self.deletion,
             since_update: self.since_update.map(Duration::from_secs),
-            settling: Duration::from_secs(60),
+            settling: Duration::from_mins(1),
         })
     }
 }
@@ -207,6 +210,45 @@ fn nobody_takes_a_queue_by_accident() {
 }
 
 #[test]
+fn a_queue_whose_creation_was_cut_off_is_made_whole() {
+    let counted = || {
+        let found = Found {
+            mark: ours(),
+            counters: Some(crate::counters::Counters::default()),
+            ..Found::default()
+        };
+        Case::of(Observation::Present(Box::new(found)))
+    };
+    let uncounted = || Case::of(present(ours(), &[]));
+    let doubt = |case: Case, seconds| Case {
+        in_doubt_for: Some(seconds),
+        ..case
+    };
+    check(vec![
+        ("made, not counted yet", uncounted(), Step::Rest),
+        (
+            "cut off just now",
+            doubt(uncounted(), 5),
+            Step::Wait(Waiting::Counters),
+        ),
+        ("cut off for good", doubt(uncounted(), 31), Step::Remake),
+        (
+            "cut off after the queue was made",
+            doubt(counted(), 31),
+            Step::Rest,
+        ),
+        (
+            "another owner's",
+            doubt(Case::of(present(theirs(), &[])), 31),
+            Step::Refuse(Refusal::Foreign {
+                name: NAME.to_owned(),
+                owner: "west/shop/cart".to_owned(),
+            }),
+        ),
+    ]);
+}
+
+#[test]
 fn only_settable_differences_are_written_and_not_in_a_loop() {
     let wait = || Drift::settable("receiveWaitTimeSeconds", 0, 20);
     let kept = || Drift::withheld("messageRetentionSeconds", 1000, 60);
@@ -290,16 +332,8 @@ fn a_queue_is_deleted_when_it_is_ours_and_nothing_needs_it() {
         ),
         (
             "holds messages",
-            deleted().deletion(|deletion| deletion.only_if_empty = true),
+            deleted().deletion(|deletion| deletion.waits_for_empty = true),
             Step::Wait(Waiting::Empty(Some(3))),
-        ),
-        (
-            "empty",
-            deleted().deletion(|deletion| {
-                deletion.only_if_empty = true;
-                deletion.is_surely_empty = true;
-            }),
-            Step::Delete,
         ),
     ]);
 }

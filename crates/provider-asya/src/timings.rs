@@ -21,6 +21,8 @@ pub struct Timings {
     pub longest_backoff: Duration,
     /// Time that a new queue has to become visible.
     pub creation_grace: Duration,
+    /// Time in which a broker counts the messages of every queue that was made whole.
+    pub counting: Duration,
     /// Wait after SQS refused a name that was deleted less than a minute ago.
     pub deleted_recently: Duration,
     /// Time between two whole looks at a queue, its mark and bindings included.
@@ -39,10 +41,6 @@ pub struct Timings {
     pub state_metrics: Duration,
     /// Wait before a config's controller tries again after a failure of the API server.
     pub config_retry: Duration,
-    /// Life of the Lease that the active replica holds.
-    pub lease: Duration,
-    /// Time between two renewals of the Lease.
-    pub lease_renewal: Duration,
     /// Time that running passes have to end after SIGTERM.
     pub shutdown: Duration,
 }
@@ -59,6 +57,7 @@ impl Default for Timings {
             first_backoff: seconds(1),
             longest_backoff: seconds(60),
             creation_grace: seconds(30),
+            counting: seconds(30),
             deleted_recently: seconds(65),
             whole_look: seconds(3600),
             settling: seconds(60),
@@ -68,8 +67,6 @@ impl Default for Timings {
             credentials: seconds(60),
             state_metrics: seconds(5),
             config_retry: seconds(30),
-            lease: seconds(60),
-            lease_renewal: seconds(15),
             shutdown: seconds(20),
         }
     }

@@ -1,5 +1,13 @@
 //! Queues on moto's SQS, and what moto cannot do on a fake that says so.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::too_many_lines,
+    reason = "a test that cannot go on panics, and a table of cases is as long as it is"
+)]
+
 mod rig;
 
 use std::collections::BTreeMap;

@@ -9,6 +9,8 @@ pub mod limit;
 pub mod rabbitmq;
 pub mod sqs;
 
+use std::fmt;
+
 use actor::queue::Location;
 use futures::future::BoxFuture;
 
@@ -117,25 +119,36 @@ pub enum DriftKind {
 
 impl Drift {
     /// A difference that is written.
-    pub fn settable(what: &str, have: impl ToString, want: impl ToString) -> Self {
-        Self::of(DriftKind::Settable, what, have, want)
+    pub fn settable(what: &str, have: impl fmt::Display, want: impl fmt::Display) -> Self {
+        Self::of(
+            DriftKind::Settable,
+            what,
+            have.to_string(),
+            want.to_string(),
+        )
     }
 
     /// A difference for good.
-    pub fn fixed(what: &str, have: impl ToString, want: impl ToString) -> Self {
-        Self::of(DriftKind::Fixed, what, have, want)
+    pub fn fixed(what: &str, have: impl fmt::Display, want: impl fmt::Display) -> Self {
+        Self::of(DriftKind::Fixed, what, have.to_string(), want.to_string())
     }
 
     /// A difference that is left alone for the messages' sake.
-    pub fn withheld(what: &str, have: impl ToString, want: impl ToString) -> Self {
-        Self::of(DriftKind::Withheld, what, have, want)
+    pub fn withheld(what: &str, have: impl fmt::Display, want: impl fmt::Display) -> Self {
+        Self::of(
+            DriftKind::Withheld,
+            what,
+            have.to_string(),
+            want.to_string(),
+        )
     }
 
-    fn of(kind: DriftKind, what: &str, have: impl ToString, want: impl ToString) -> Self {
+    fn of(kind: DriftKind, what: &str, have: String, want: String) -> Self {
+        let what = what.to_owned();
         Self {
-            what: what.to_owned(),
-            have: have.to_string(),
-            want: want.to_string(),
+            what,
+            have,
+            want,
             kind,
         }
     }

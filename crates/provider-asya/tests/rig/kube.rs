@@ -4,8 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kube::Client;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -13,7 +15,7 @@ use super::process::{Process, free_ports};
 
 /// An API server without anything in it.
 pub struct Cluster {
-    _processes: Vec<Process>,
+    processes: Vec<Process>,
     folder: TempDir,
 }
 
@@ -85,15 +87,12 @@ impl Cluster {
             "--enable-priority-and-fairness=false",
         ]);
         processes.push(Process::start("kube-apiserver", &mut command, dir));
-        let mut cluster = Self {
-            _processes: processes,
-            folder,
-        };
+        let mut cluster = Self { processes, folder };
         let client = cluster.client().await;
         let dir = cluster.folder.path().to_owned();
         super::until("the API server is ready", || {
             cluster
-                ._processes
+                .processes
                 .iter_mut()
                 .for_each(|process| process.check(&dir));
             let client = client.clone();
@@ -125,7 +124,7 @@ impl Cluster {
             "--controllers",
             "namespace-controller,garbage-collector-controller,serviceaccount-controller",
         ]);
-        cluster._processes.push(Process::start(
+        cluster.processes.push(Process::start(
             "kube-controller-manager",
             &mut command,
             &dir,
@@ -136,8 +135,26 @@ impl Cluster {
     /// A client with every right.
     pub async fn client(&self) -> Client {
         let config = Kubeconfig::read_from(self.kubeconfig()).expect("the rig's own kubeconfig");
-        let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default());
+        let options = KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(config, &options);
         Client::try_from(config.await.expect("a usable kubeconfig")).expect("a client")
+    }
+
+    /// Installs the kinds of the provider's package, and waits until they are served.
+    pub async fn install_kinds(&self) {
+        let api: Api<CustomResourceDefinition> = Api::all(self.client().await);
+        let package =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../package/provider-asya/crds");
+        for file in fs::read_dir(package).expect("the package has kinds") {
+            let text = fs::read_to_string(file.expect("a file").path()).expect("a readable file");
+            let definition = actor::yaml::document(&text).expect("YAML");
+            let definition: CustomResourceDefinition =
+                serde_json::from_value(definition).expect("a definition");
+            api.create(&PostParams::default(), &definition)
+                .await
+                .expect("the API server takes it");
+        }
+        provider_asya::gate::served(&self.client().await, &provider_asya::gate::KINDS).await;
     }
 
     /// The kubeconfig with every right.
@@ -177,7 +194,7 @@ fn make_certificates(dir: &Path) {
             "-noout",
             "-out",
             name,
-        ])
+        ]);
     };
     key("ca.key");
     openssl(&[

@@ -1,6 +1,10 @@
 //! The rig: real servers on loopback, each ending with the value that stands for it.
 
-#![allow(dead_code, reason = "each test program uses its own part of the rig")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test program uses its own part of the rig"
+)]
 
 pub mod kube;
 pub mod moto;
@@ -12,7 +16,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long anything may take that a test waits for.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Whether tests of real components are left out; says so if they are.
 pub fn is_skipped(what: &str) -> bool {

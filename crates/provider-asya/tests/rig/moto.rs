@@ -1,4 +1,4 @@
-//! `moto_server` of PyPI, which speaks the protocol of SQS.
+//! `moto_server` (a Python package), which speaks the protocol of SQS.
 //!
 //! It does not do everything that SQS does: it checks no ranges, gives away
 //! names that were deleted just now, and never throttles.

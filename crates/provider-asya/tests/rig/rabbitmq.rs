@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use provider_asya::transport::rabbitmq::api::{Answer, Api, Login};
 use tempfile::TempDir;
@@ -51,6 +50,7 @@ impl RabbitMq {
         let mut command = Command::new(SERVER);
         command
             .env("HOME", dir)
+            .env("ERL_CRASH_DUMP", dir.join("crash.dump"))
             .env("ERL_EPMD_PORT", epmd.to_string())
             .env("ERL_EPMD_ADDRESS", "127.0.0.1")
             .env("RABBITMQ_NODENAME", format!("rig{management}@localhost"))
@@ -118,5 +118,5 @@ pub fn login(endpoint: &str, username: &str, password: &str) -> Api {
         password,
         authorities: None,
     };
-    Api::new(&login, Duration::from_secs(10)).expect("a usable endpoint")
+    Api::new(&login, super::PATIENCE).expect("a usable endpoint")
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -138,7 +138,6 @@ impl Api {
             .method(method)
             .uri(format!("{}/api{}", self.endpoint, encoded(path)))
             .header(AUTHORIZATION, self.authorization.clone())
-            .header(ACCEPT, "application/json")
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(body))
             .map_err(|error| self.unreachable(&error))?;
@@ -190,7 +189,7 @@ impl Api {
         if status == StatusCode::NOT_FOUND && is_own_404 {
             return Ok(Answer::Absent);
         }
-        let cause = word("reason").or(word("error")).map_or_else(
+        let cause = word("reason").or_else(|| word("error")).map_or_else(
             || format!("HTTP status {}", status.as_u16()),
             |reason| format!("{} (HTTP status {})", one_line(reason), status.as_u16()),
         );
@@ -224,9 +223,12 @@ impl Api {
 
 /// The path of these names, each percent-encoded: the virtual host `/` is `%2F`.
 fn encoded(path: &[&str]) -> String {
-    path.iter()
-        .map(|name| format!("/{}", utf8_percent_encode(name, SEGMENT)))
-        .collect()
+    let mut encoded = String::new();
+    for name in path {
+        encoded.push('/');
+        encoded.extend(utf8_percent_encode(name, SEGMENT));
+    }
+    encoded
 }
 
 /// The outer errors of an HTTP client say only that it is one.

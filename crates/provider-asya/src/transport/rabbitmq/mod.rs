@@ -19,7 +19,7 @@ use self::seen::Surroundings;
 use super::{Depth, ExternalQueue, Fault, Observation};
 
 /// How long a broker's version is believed: brokers are upgraded under us.
-const VERSION_BELIEVED: Duration = Duration::from_secs(600);
+const VERSION_BELIEVED: Duration = Duration::from_mins(10);
 
 /// A broker, with what was learned about it. Clones share both.
 #[derive(Clone)]
@@ -227,6 +227,10 @@ impl RabbitMqExternal {
         definition: &serde_json::Map<String, Value>,
     ) -> Result<(), Fault> {
         let name = format!("asya-{queue}");
+        if definition.is_empty() {
+            // The broker refuses a policy that says nothing.
+            return self.api().delete(&["policies", self.vhost(), &name]).await;
+        }
         let body = self.wanted.policy_body(queue, definition);
         self.written(
             self.api()

@@ -41,7 +41,12 @@ pub(super) fn found(
     match surroundings {
         None => {
             // Which of several policies is in the way shows only a whole look.
-            if applied != wanted.policy() || effective(queue) != definition {
+            let is_as_wanted = if definition.is_empty() {
+                applied != wanted.policy()
+            } else {
+                applied == wanted.policy() && effective(queue) == definition
+            };
+            if !is_as_wanted {
                 found
                     .drift
                     .push(Drift::settable("policy", applied, wanted.policy()));
@@ -132,13 +137,17 @@ fn policy_difference(
     let name = format!("asya-{queue}");
     let body = wanted.policy_body(queue, definition);
     let what = format!("policy {name:?}");
-    let Some(policy) = around
+    let policy = around
         .policies
         .iter()
-        .find(|policy| policy["name"] == json!(name))
-    else {
-        return Some(Drift::settable(&what, "absent", &body["definition"]));
+        .find(|policy| policy["name"] == json!(name));
+    let Some(policy) = policy else {
+        let is_wanted = !definition.is_empty();
+        return is_wanted.then(|| Drift::settable(&what, "absent", &body["definition"]));
     };
+    if definition.is_empty() {
+        return Some(Drift::settable(&what, &policy["definition"], "absent"));
+    }
     let found = policy["definition"]
         .as_object()
         .cloned()
@@ -153,7 +162,10 @@ fn policy_difference(
 /// The policy that is in the way of ours, or that ours is in the way of.
 fn shadow(wanted: &Wanted, applied: &str, around: &Surroundings) -> Option<String> {
     let own = wanted.policy();
-    if !applied.is_empty() && applied != own && exists(around, &own) {
+    if !exists(around, &own) {
+        return None;
+    }
+    if !applied.is_empty() && applied != own {
         return Some(format!(
             "policy {applied:?} applies to queue {:?} in place of {own:?}: raise `policyPriority` in the \
              ProviderConfig, or lower the priority of {applied:?}",

@@ -42,10 +42,11 @@ fn around() -> Surroundings {
     Surroundings {
         exchange: Some(json!({"type": "topic", "durable": true})),
         bindings: vec![binding("cart"), binding("asya-cart")],
-        policies: vec![
-            policy("asya-asya-cart", "asya-cart", &wanted.definition(VERSION)),
-            policy("asya-asya-cart-dlq", "asya-cart-dlq", &Map::new()),
-        ],
+        policies: vec![policy(
+            "asya-asya-cart",
+            "asya-cart",
+            &wanted.definition(VERSION),
+        )],
         dead_letter_queue: Some(json!({
             "arguments": {OWNER_ARGUMENT: "east/shop/cart"}, "messages": 4})),
     }
@@ -197,7 +198,7 @@ fn policies_in_the_way_are_named() {
         found.contains("in place of \"all\", of which nothing holds"),
         "{found}"
     );
-    around.policies[2]["apply-to"] = json!("exchanges");
+    around.policies[1]["apply-to"] = json!("exchanges");
     assert_eq!(look(&queue(), Some(&around)).shadowed, None);
 }
 

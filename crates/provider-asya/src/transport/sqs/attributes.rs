@@ -64,7 +64,7 @@ pub fn of_dead_letter_queue(name: &str) -> Attributes {
 
 /// Whether the name is that of a FIFO queue, which no other queue may have.
 pub fn is_fifo(name: &str) -> bool {
-    name.ends_with(".fifo")
+    name.strip_suffix(".fifo").is_some()
 }
 
 /// Name of the dead-letter queue, of the same kind.

@@ -1,0 +1,318 @@
+//! From a Queue to the way to its broker: ProviderConfig, Secrets, tenancy and a
+//! client that all queues of one config share.
+
+mod clients;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use actor::provider_config::{
+    CLUSTER_KIND, ClusterProviderConfigSpec, KIND, ProviderConfigSpec, SqsConnection,
+};
+use actor::queue::ProviderConfigRef;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{Api, Client, ResourceExt as _};
+use tokio::time::Instant;
+
+use crate::kinds::{ClusterProviderConfig, ProviderConfig, Queue};
+use crate::owner::OwnerMark;
+use crate::tenancy;
+use crate::timings::Timings;
+use crate::transport::ExternalQueue;
+use crate::transport::rabbitmq::{self, Broker};
+use crate::transport::sqs::{self, Service};
+
+/// A queue's external side, and what its config says beside that.
+pub struct Connection {
+    /// The queue at its broker.
+    pub external: Box<dyn ExternalQueue>,
+    /// Our mark.
+    pub mark: OwnerMark,
+    /// How often counters are read; never, where there is nothing.
+    pub counters: Option<Duration>,
+    /// Whether queues without a mark may be taken.
+    pub may_adopt: bool,
+}
+
+/// Makes connections, and keeps a client per config.
+pub struct Connector {
+    client: Client,
+    own_namespace: String,
+    timings: Timings,
+    clients: Mutex<BTreeMap<Key, Kept>>,
+}
+
+/// A config and a region: kind, namespace, name, region.
+type Key = (String, String, String, String);
+
+struct Kept {
+    /// The config that the client was made from: uid and generation.
+    version: (String, i64),
+    made: Instant,
+    /// What the Secrets held.
+    secrets: Vec<Vec<u8>>,
+    backend: Backend,
+}
+
+#[derive(Clone)]
+enum Backend {
+    RabbitMq(Box<Broker>),
+    Sqs(Service),
+}
+
+/// A config as far as connections are concerned.
+struct Config {
+    reference: ProviderConfigRef,
+    version: (String, i64),
+    spec: ProviderConfigSpec,
+    /// Where Secrets are that do not say where they are.
+    namespace: String,
+    cluster: Option<ClusterProviderConfigSpec>,
+}
+
+/// Why there is no connection; one line, with what to do.
+pub type Reason = String;
+
+impl Connector {
+    /// Makes connections with what is in this cluster. `own_namespace` is the
+    /// provider's: Secrets that a ClusterProviderConfig names are there.
+    pub fn new(client: Client, own_namespace: String, timings: Timings) -> Self {
+        Self {
+            client,
+            own_namespace,
+            timings,
+            clients: Mutex::default(),
+        }
+    }
+
+    /// Connects a queue called `name` at its broker.
+    pub async fn connect(&self, queue: &Queue, name: &str) -> Result<Connection, Reason> {
+        let namespace = queue.namespace().unwrap_or_default();
+        let config = self
+            .config(&queue.spec.provider_config_ref, &namespace)
+            .await?;
+        self.check_tenant(&config, &namespace, name).await?;
+        let owner_id = config.spec.owner_id.as_deref().unwrap_or(&config.version.0);
+        let mark = OwnerMark::new(owner_id, &namespace, &queue.name_any()).map_err(text)?;
+        let external = self.external(&config, queue, name, mark.clone()).await?;
+        let counters = match config.spec.counters_interval.as_deref() {
+            None => self.timings.counters,
+            Some(interval) => actor::duration::parse(interval)
+                .map_err(|error| format!("countersInterval of {}: {error}", config.shown()))?,
+        };
+        Ok(Connection {
+            external,
+            mark,
+            counters: (!counters.is_zero()).then_some(counters),
+            may_adopt: config.cluster.is_none_or(|cluster| cluster.allow_adopt),
+        })
+    }
+
+    /// Forgets the client of a config, whose credentials may have been replaced.
+    pub fn forget(&self, queue: &Queue) {
+        let name = &queue.spec.provider_config_ref.name;
+        self.lock().retain(|key, _| key.2 != *name);
+    }
+
+    async fn config(
+        &self,
+        reference: &ProviderConfigRef,
+        namespace: &str,
+    ) -> Result<Config, Reason> {
+        let name = &reference.name;
+        let absent = |place: &str| {
+            format!(
+                "{} {name:?} does not exist{place}: create it, or name another in `spec.providerConfigRef`",
+                reference.kind
+            )
+        };
+        match reference.kind.as_str() {
+            KIND => {
+                let api: Api<ProviderConfig> = Api::namespaced(self.client.clone(), namespace);
+                let found = api.get_opt(name).await.map_err(text)?;
+                let found = found.ok_or_else(|| absent(&format!(" in namespace {namespace:?}")))?;
+                Ok(Config {
+                    reference: reference.clone(),
+                    version: version(&found.metadata),
+                    spec: found.spec,
+                    namespace: namespace.to_owned(),
+                    cluster: None,
+                })
+            }
+            CLUSTER_KIND => {
+                let api: Api<ClusterProviderConfig> = Api::all(self.client.clone());
+                let found = api
+                    .get_opt(name)
+                    .await
+                    .map_err(text)?
+                    .ok_or_else(|| absent(""))?;
+                Ok(Config {
+                    reference: reference.clone(),
+                    version: version(&found.metadata),
+                    spec: found.spec.connection.clone(),
+                    namespace: self.own_namespace.clone(),
+                    cluster: Some(found.spec),
+                })
+            }
+            kind => Err(format!("unsupported provider config kind: {kind}")),
+        }
+    }
+
+    async fn check_tenant(
+        &self,
+        config: &Config,
+        namespace: &str,
+        queue: &str,
+    ) -> Result<(), Reason> {
+        let Some(cluster) = &config.cluster else {
+            return Ok(());
+        };
+        let labels = if tenancy::needs_labels(cluster) {
+            let api: Api<Namespace> = Api::all(self.client.clone());
+            let found = api.get(namespace).await.map_err(|error| {
+                format!("cannot read namespace {namespace:?}, whose labels `allowedNamespaces` asks for: {error}")
+            })?;
+            found.metadata.labels.unwrap_or_default()
+        } else {
+            BTreeMap::new()
+        };
+        tenancy::check(&config.reference.name, cluster, namespace, &labels, queue).map_err(text)
+    }
+
+    async fn external(
+        &self,
+        config: &Config,
+        queue: &Queue,
+        name: &str,
+        mark: OwnerMark,
+    ) -> Result<Box<dyn ExternalQueue>, Reason> {
+        let wanted = &queue.spec.for_provider;
+        match (&wanted.rabbitmq, &wanted.sqs) {
+            (Some(settings), None) => {
+                let Some(connection) = &config.spec.rabbitmq else {
+                    return Err(format!("{} is not for RabbitMQ", config.shown()));
+                };
+                let secrets = self.rabbitmq_secrets(config, connection).await?;
+                let make = async |secrets: &[Vec<u8>]| self.broker(connection, secrets);
+                let Backend::RabbitMq(broker) = self.backend(config, "", secrets, make).await?
+                else {
+                    return Err(format!(
+                        "{} has become one for RabbitMQ just now",
+                        config.shown()
+                    ));
+                };
+                let wanted = rabbitmq::document::Wanted {
+                    name: name.to_owned(),
+                    queue: settings.clone(),
+                    mark,
+                    priority: connection.policy_priority,
+                };
+                Ok(Box::new(broker.queue(wanted).map_err(text)?))
+            }
+            (None, Some(settings)) => {
+                let Some(connection) = &config.spec.sqs else {
+                    return Err(format!("{} is not for SQS", config.shown()));
+                };
+                check_endpoint(config, connection, settings.endpoint.as_deref())?;
+                let secrets = self
+                    .sqs_secrets(config, connection, &settings.region)
+                    .await?;
+                let service = self
+                    .service(config, connection, &settings.region, secrets)
+                    .await?;
+                let at_provider = &queue.status.at_provider;
+                let wanted = sqs::Wanted {
+                    name: name.to_owned(),
+                    queue: settings.clone(),
+                    tags: tags(queue, &config.reference),
+                    mark,
+                    url: at_provider.url.clone(),
+                    account_id: at_provider
+                        .location
+                        .as_ref()
+                        .and_then(|location| location.account_id.clone()),
+                };
+                Ok(Box::new(service.queue(wanted).map_err(text)?))
+            }
+            _ => Err(
+                "exactly one of 'rabbitmq' and 'sqs' must be set in `spec.forProvider`".to_owned(),
+            ),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Key, Kept>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Config {
+    fn shown(&self) -> String {
+        format!("{} {:?}", self.reference.kind, self.reference.name)
+    }
+
+    fn key(&self, region: &str) -> Key {
+        let namespace = if self.cluster.is_some() {
+            ""
+        } else {
+            &self.namespace
+        };
+        let reference = &self.reference;
+        (
+            reference.kind.clone(),
+            namespace.to_owned(),
+            reference.name.clone(),
+            region.to_owned(),
+        )
+    }
+}
+
+/// The config decides where its credentials are sent, never the object.
+fn check_endpoint(
+    config: &Config,
+    connection: &SqsConnection,
+    of_queue: Option<&str>,
+) -> Result<(), Reason> {
+    let of_config = connection
+        .endpoint
+        .as_deref()
+        .map(|url| url.trim_end_matches('/'));
+    let of_queue = of_queue
+        .map(|url| url.trim_end_matches('/'))
+        .filter(|url| !url.is_empty());
+    if of_queue.is_some() && of_queue != of_config {
+        return Err(format!(
+            "the queue is at endpoint {:?}, and {} leads to {:?}: set `spec.sqs.endpoint` there",
+            of_queue.unwrap_or_default(),
+            config.shown(),
+            of_config.unwrap_or("AWS")
+        ));
+    }
+    Ok(())
+}
+
+/// Crossplane's tags, by which a queue leads back to its object.
+fn tags(queue: &Queue, config: &ProviderConfigRef) -> BTreeMap<String, String> {
+    let pairs = [
+        ("crossplane-kind", format!("queue.{}", crate::kinds::GROUP)),
+        ("crossplane-name", queue.name_any()),
+        (
+            "crossplane-namespace",
+            queue.namespace().unwrap_or_default(),
+        ),
+        ("crossplane-providerconfig", config.name.clone()),
+        ("crossplane-providerconfig-kind", config.kind.clone()),
+    ];
+    pairs.map(|(key, value)| (key.to_owned(), value)).into()
+}
+
+fn version(metadata: &kube::api::ObjectMeta) -> (String, i64) {
+    (
+        metadata.uid.clone().unwrap_or_default(),
+        metadata.generation.unwrap_or_default(),
+    )
+}
+
+fn text(error: impl std::fmt::Display) -> Reason {
+    error.to_string()
+}

@@ -1,0 +1,66 @@
+//! What the provider remembers of an object between two passes. Losing it costs
+//! a few calls, and nothing else: it is gone after each restart.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::transport::Drift;
+
+/// What is remembered of one object.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    /// Failures in a row.
+    pub failures: u32,
+    /// The generation that was looked at whole, and when.
+    pub whole_look: Option<(i64, Instant)>,
+    /// When settings were written last.
+    pub updated: Option<Instant>,
+    /// When counters were written last.
+    pub counted: Option<Instant>,
+    /// Since when the queue has been seen empty.
+    pub empty_since: Option<Instant>,
+    /// What a glance shows and a whole look had no remedy for.
+    pub accepted: Vec<Drift>,
+    /// Whether the use of the ProviderConfig is on record.
+    pub is_use_recorded: bool,
+    /// Whether the object was ever ready.
+    pub was_ready: bool,
+    /// Since when the queue has been seen to differ.
+    pub drifted_since: Option<Instant>,
+}
+
+impl Memory {
+    /// Whether the next look must be a whole one.
+    pub fn needs_whole_look(&self, generation: i64, interval: Duration) -> bool {
+        self.whole_look
+            .is_none_or(|(seen, at)| seen != generation || at.elapsed() >= interval)
+    }
+}
+
+/// The memories of all objects, by their uid.
+#[derive(Debug, Default)]
+pub struct Memories(Mutex<BTreeMap<String, Memory>>);
+
+impl Memories {
+    /// What is remembered of an object.
+    pub fn of(&self, uid: &str) -> Memory {
+        self.lock().get(uid).cloned().unwrap_or_default()
+    }
+
+    /// Remembers this of an object.
+    pub fn keep(&self, uid: &str, memory: Memory) {
+        self.lock().insert(uid.to_owned(), memory);
+    }
+
+    /// Forgets an object.
+    pub fn forget(&self, uid: &str) {
+        self.lock().remove(uid);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Memory>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

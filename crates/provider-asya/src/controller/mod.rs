@@ -1,0 +1,14 @@
+//! Objects of the Kubernetes API kept true, pass by pass.
+
+pub mod configs;
+pub mod connect;
+pub mod events;
+pub mod memory;
+mod pass;
+mod patch;
+mod queues;
+mod scalers;
+mod usage;
+mod writes;
+
+pub use self::queues::{Context, run};

@@ -1,0 +1,348 @@
+//! One pass over one Queue, in the order of every managed resource of Crossplane's.
+
+mod act;
+mod look;
+
+use std::future::Future;
+use std::time::Duration;
+
+use actor::managed::FINALIZER;
+use actor::names::EXTERNAL_NAME;
+use actor::queue::QueueStatus;
+use jiff::Timestamp;
+use kube::{Api, ResourceExt as _};
+use serde_json::json;
+
+use super::connect::Connection;
+use super::events::{self, Severity};
+use super::memory::Memory;
+use super::queues::Context;
+use super::{usage, writes};
+use crate::conditions::{self, Statement};
+use crate::kinds::Queue;
+use crate::plan::Step;
+use crate::policies::Policies;
+use crate::requeue::Next;
+use crate::transport::Fault;
+
+/// Pauses an object when it is `true`.
+const PAUSED: &str = "crossplane.io/paused";
+/// Asks for a pass.
+const REQUESTED: &str = "crossplane.io/reconcile-requested-at";
+/// How an object goes whose broker cannot be reached any more.
+const WAY_OUT: &str = "; to let this object go and leave its queue alone, set `spec.managementPolicies` to \
+                       [\"Observe\",\"Create\",\"Update\",\"LateInitialize\"]";
+
+/// A pass that is on its way.
+pub(super) struct Pass<'a> {
+    context: &'a Context,
+    api: Api<Queue>,
+    queue: Queue,
+    /// The status as it was, and as it will be written.
+    old: QueueStatus,
+    status: QueueStatus,
+    counters: Option<Duration>,
+    /// What is remembered of the object.
+    pub(super) memory: Memory,
+}
+
+/// How a pass ended.
+pub(super) struct End {
+    /// When the next one is due.
+    pub(super) next: Next,
+    /// Whether this one failed.
+    pub(super) is_failure: bool,
+    /// Whether the object is gone, as far as we are concerned.
+    pub(super) is_over: bool,
+    /// How often counters are read.
+    pub(super) counters: Option<Duration>,
+}
+
+/// Why a pass stopped before its end.
+enum Stop {
+    /// It has nothing more to do.
+    Done(Next),
+    /// The object is none of our business any more.
+    Over,
+    /// Something failed, with the event's reason, the condition's and the message.
+    Failed(&'static str, &'static str, String, Next),
+    /// The API server did.
+    Kube(kube::Error),
+}
+
+impl From<kube::Error> for Stop {
+    fn from(error: kube::Error) -> Self {
+        Self::Kube(error)
+    }
+}
+
+impl<'a> Pass<'a> {
+    pub(super) fn new(context: &'a Context, queue: Queue, memory: Memory) -> Self {
+        let api = writes::api_of(&context.client, &queue);
+        let old = queue.status.clone();
+        Self {
+            context,
+            api,
+            status: old.clone(),
+            old,
+            queue,
+            counters: None,
+            memory,
+        }
+    }
+
+    /// Makes the pass, and writes what it found.
+    pub(super) async fn run(&mut self) -> End {
+        let mut is_failure = false;
+        let (next, is_over) = match self.steps().await {
+            Stop::Done(next) => (next, false),
+            Stop::Over => (Next::OnChange, true),
+            Stop::Failed(event, reason, message, next) => {
+                is_failure = true;
+                self.fail(event, reason, message).await;
+                (next, false)
+            }
+            Stop::Kube(error) => {
+                is_failure = !is_conflict(&error);
+                if is_failure {
+                    tracing::warn!(queue = %self.shown(), %error, "the API server did not do as asked");
+                }
+                (Next::Backoff, false)
+            }
+        };
+        let (mut next, mut is_failure) = (next, is_failure);
+        if !is_over && let Err(error) = self.write_status().await {
+            is_failure |= !is_conflict(&error);
+            next = Next::Backoff;
+        }
+        End {
+            next,
+            is_failure,
+            is_over,
+            counters: self.counters,
+        }
+    }
+
+    async fn steps(&mut self) -> Stop {
+        match self.try_steps().await {
+            Ok(next) => Stop::Done(next),
+            Err(stop) => stop,
+        }
+    }
+
+    async fn try_steps(&mut self) -> Result<Next, Stop> {
+        let policies = Policies::read(&self.queue.spec.management_policies);
+        let is_paused = self.annotation(PAUSED) == Some("true");
+        if is_paused || policies.as_ref().is_ok_and(Policies::is_paused) {
+            self.pause().await;
+            return Ok(Next::OnChange);
+        }
+        self.answer_request().await;
+        let policies = policies.map_err(|error| {
+            let event = "CannotUseInvalidManagementPolicy";
+            Stop::Failed(event, "ReconcileError", error.to_string(), Next::OnChange)
+        })?;
+        if self.is_deleted() && !policies.may_delete() {
+            return Err(self.release().await?);
+        }
+        let name = self.external_name().await?;
+        self.check_name(&name)?;
+        let connection = self.connect(&name).await?;
+        self.counters = connection.counters;
+        let (step, found) = self.decide(&policies, &connection, &name).await?;
+        self.status.at_provider.name = Some(name.clone());
+        if let Some(found) = &found {
+            self.report(found);
+            // Any other step says for itself what the queue is.
+            if matches!(step, Step::Rest | Step::Update(_)) {
+                self.say(match &found.unusable {
+                    Some(reason) => Statement::unavailable(reason.clone()),
+                    None => Statement::available(),
+                });
+            }
+        }
+        if !self.is_deleted() {
+            let added = writes::finalizer(&self.api, &self.queue, FINALIZER, true).await?;
+            self.queue = added.unwrap_or_else(|| self.queue.clone());
+        }
+        self.act(step, &connection, &name).await
+    }
+
+    /// Lets the object go.
+    async fn release(&mut self) -> Result<Stop, Stop> {
+        writes::finalizer(&self.api, &self.queue, FINALIZER, false).await?;
+        Ok(Stop::Over)
+    }
+
+    async fn pause(&mut self) {
+        let was_paused = self
+            .old
+            .conditions
+            .iter()
+            .any(|condition| condition.reason == "ReconcilePaused");
+        if !was_paused {
+            let message = "Reconciliation is paused via the pause annotation or an empty list of management policies";
+            self.tell(Severity::Normal, "ReconciliationPaused", message)
+                .await;
+        }
+        self.say(Statement::paused());
+    }
+
+    async fn answer_request(&mut self) {
+        let token = self.annotation(REQUESTED).map(str::to_owned);
+        if token.is_some() && token != self.old.last_handled_reconcile_at {
+            self.tell(
+                Severity::Normal,
+                "ReconcileRequestHandled",
+                "Handled a reconcile request",
+            )
+            .await;
+            self.status.last_handled_reconcile_at = token;
+            self.memory.whole_look = None;
+        }
+    }
+
+    /// The queue's name, which is the object's unless the object says otherwise.
+    async fn external_name(&mut self) -> Result<String, Stop> {
+        if let Some(name) = self
+            .annotation(EXTERNAL_NAME)
+            .filter(|name| !name.is_empty())
+        {
+            return Ok(name.to_owned());
+        }
+        let name = self.queue.name_any();
+        let version = self.queue.resource_version();
+        let pairs = [(EXTERNAL_NAME, name.as_str())];
+        self.queue = writes::annotations(&self.api, &name, &pairs, version.as_deref()).await?;
+        Ok(name)
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), Stop> {
+        match &self.old.at_provider.name {
+            Some(was) if was != name => Err(self.moved(&format!("name {was:?} is now {name:?}"))),
+            _ => Ok(()),
+        }
+    }
+
+    fn moved(&self, difference: &str) -> Stop {
+        let message = format!(
+            "this queue was made elsewhere, and another one is never made in its place: {difference}; point the \
+             ProviderConfig or the annotation back{}",
+            if self.is_deleted() { WAY_OUT } else { "" }
+        );
+        Stop::Failed(
+            "CannotObserveExternalResource",
+            "QueueLocationChanged",
+            message,
+            Next::Poll,
+        )
+    }
+
+    async fn connect(&mut self, name: &str) -> Result<Connection, Stop> {
+        if !self.is_deleted() && !self.memory.is_use_recorded {
+            usage::record(&self.context.client, &self.queue).await?;
+            self.memory.is_use_recorded = true;
+        }
+        let way_out = if self.is_deleted() { WAY_OUT } else { "" };
+        self.context
+            .connector
+            .connect(&self.queue, name)
+            .await
+            .map_err(|reason| {
+                let message = format!("connect failed: {reason}{way_out}");
+                Stop::Failed(
+                    "CannotConnectToProvider",
+                    "ReconcileError",
+                    message,
+                    Next::Backoff,
+                )
+            })
+    }
+
+    /// A call to the outside, with its time limit.
+    async fn within<T>(&self, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let limit = self.context.timings.external_calls;
+        tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
+            Err(Fault::Unreachable {
+                endpoint: "the broker".to_owned(),
+                cause: format!("not done within {} s", limit.as_secs()),
+            })
+        })
+    }
+
+    fn fault(&self, event: &'static str, action: &str, fault: &Fault) -> Stop {
+        if fault.is_denied() {
+            self.context.connector.forget(&self.queue);
+        }
+        let way_out = if self.is_deleted() { WAY_OUT } else { "" };
+        let message = format!("{action} failed: {fault}{way_out}");
+        let next = fault.retry_after().map_or(Next::Backoff, Next::After);
+        Stop::Failed(event, fault.reason(), message, next)
+    }
+
+    async fn fail(&mut self, event: &'static str, reason: &'static str, message: String) {
+        let is_new = !self.old.conditions.iter().any(|condition| {
+            condition.type_ == actor::managed::SYNCED
+                && condition.message.as_ref() == Some(&message)
+        });
+        if is_new {
+            tracing::warn!(queue = %self.shown(), reason, message, "the pass failed");
+            self.tell(Severity::Warning, event, &message).await;
+        }
+        self.say(Statement::failed(reason, message));
+    }
+
+    async fn tell_success(&self, reason: &str, what: &str) {
+        let message = format!("Successfully requested {what} of external resource");
+        self.tell(Severity::Normal, reason, &message).await;
+    }
+
+    async fn tell(&self, severity: Severity, reason: &str, message: &str) {
+        events::tell(&self.context.client, &self.queue, severity, reason, message).await;
+    }
+
+    fn say(&mut self, statement: Statement) {
+        let generation = self.queue.metadata.generation;
+        conditions::set(
+            &mut self.status.conditions,
+            statement,
+            generation,
+            Timestamp::now(),
+        );
+    }
+
+    async fn write_status(&mut self) -> kube::Result<()> {
+        let (old, new) = (json!(self.old), json!(self.status));
+        writes::status(&self.api, &self.queue.name_any(), &old, &new).await?;
+        if conditions::is_true(&self.status.conditions, actor::managed::READY)
+            && !self.memory.was_ready
+        {
+            self.memory.was_ready = true;
+            self.context.metrics.ready(
+                &self.queue,
+                conditions::is_true(&self.old.conditions, actor::managed::READY),
+            );
+        }
+        Ok(())
+    }
+
+    fn annotation(&self, key: &str) -> Option<&str> {
+        self.queue.annotations().get(key).map(String::as_str)
+    }
+
+    fn is_deleted(&self) -> bool {
+        self.queue.metadata.deletion_timestamp.is_some()
+    }
+
+    fn shown(&self) -> String {
+        format!(
+            "{}/{}",
+            self.queue.namespace().unwrap_or_default(),
+            self.queue.name_any()
+        )
+    }
+}
+
+fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_not_found())
+}

@@ -1,0 +1,209 @@
+//! The first half of a pass: look, as deep as it needs to, decide, and put what was seen into the status.
+
+use std::time::Duration;
+
+use actor::queue::Location;
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use tokio::time::Instant;
+
+use super::{Pass, Stop};
+use crate::conditions::Statement;
+use crate::controller::connect::Connection;
+use crate::controller::{scalers, writes};
+use crate::counters::{self, Counters};
+use crate::creation;
+use crate::plan::{self, Adoption, Deletion, Facts, Step};
+use crate::policies::Policies;
+use crate::transport::{Depth, Drift, DriftKind, Found, Observation};
+
+impl Pass<'_> {
+    /// Looks, as deep as it needs to, and decides.
+    pub(super) async fn decide(
+        &mut self,
+        policies: &Policies,
+        connection: &Connection,
+        name: &str,
+    ) -> Result<(Step, Option<Found>), Stop> {
+        let generation = self.queue.metadata.generation.unwrap_or_default();
+        let needs_whole = self
+            .memory
+            .needs_whole_look(generation, self.context.timings.whole_look);
+        let mut depth = if needs_whole || self.is_deleted() {
+            Depth::Whole
+        } else {
+            Depth::Glance
+        };
+        loop {
+            let observation = self.observe(connection, depth).await?;
+            if let Observation::Present(found) = &observation
+                && depth == Depth::Glance
+                && found.drift != self.memory.accepted
+                && found
+                    .drift
+                    .iter()
+                    .any(|drift| drift.kind == DriftKind::Settable)
+            {
+                depth = Depth::Whole;
+                continue;
+            }
+            let facts = Facts {
+                name,
+                observation: &observation,
+                mark: &connection.mark,
+                policies,
+                adoption: self.adoption(connection),
+                is_new: creation::is_recent(
+                    self.queue.annotations(),
+                    Timestamp::now(),
+                    self.context.timings.creation_grace,
+                ),
+                in_doubt_for: creation::in_doubt_for(self.queue.annotations(), Timestamp::now()),
+                counting: self.context.timings.counting,
+                deletion: self.deletion(&observation).await?,
+                since_update: self.memory.updated.map(|at| at.elapsed()),
+                settling: self.context.timings.settling,
+            };
+            let mut step = plan::decide(&facts);
+            if depth == Depth::Glance && matches!(step, Step::Update(_)) {
+                // What a whole look had no remedy for.
+                step = Step::Rest;
+            }
+            let found = match observation {
+                Observation::Present(found) => Some(*found),
+                Observation::Absent => None,
+            };
+            if depth == Depth::Whole {
+                self.memory.whole_look = Some((generation, Instant::now()));
+                self.settle(&step, found.as_ref(), connection).await?;
+            }
+            return Ok((step, found));
+        }
+    }
+
+    /// Remembers what a glance shows where a whole look finds nothing to do.
+    async fn settle(
+        &mut self,
+        step: &Step,
+        found: Option<&Found>,
+        connection: &Connection,
+    ) -> Result<(), Stop> {
+        self.memory.accepted = Vec::new();
+        if *step == Step::Rest
+            && found.is_some_and(|found| found.shadowed.is_some())
+            && let Observation::Present(glance) = self.observe(connection, Depth::Glance).await?
+        {
+            self.memory.accepted = glance.drift;
+        }
+        if let Some(found) = found {
+            self.say(Statement::drifted(lasting(&found.drift)));
+            self.say(Statement::shadowed(found.shadowed.clone()));
+        }
+        Ok(())
+    }
+
+    async fn observe(&self, connection: &Connection, depth: Depth) -> Result<Observation, Stop> {
+        let external = &connection.external;
+        self.check_location(&external.location())?;
+        let observation = self
+            .within(external.observe(depth))
+            .await
+            .map_err(|fault| self.fault("CannotObserveExternalResource", "observe", &fault))?;
+        if let Observation::Present(found) = &observation {
+            self.check_location(&found.location)?;
+        }
+        Ok(observation)
+    }
+
+    fn adoption(&self, connection: &Connection) -> Adoption {
+        match (self.queue.spec.for_provider.adopt, connection.may_adopt) {
+            (false, _) => Adoption::NotAsked,
+            (true, false) => Adoption::Forbidden,
+            (true, true) => Adoption::Allowed,
+        }
+    }
+
+    async fn deletion(&mut self, observation: &Observation) -> Result<Option<Deletion>, Stop> {
+        let Some(deleted) = self
+            .queue
+            .metadata
+            .deletion_timestamp
+            .as_ref()
+            .map(|time| time.0)
+        else {
+            return Ok(None);
+        };
+        let timings = &self.context.timings;
+        let is_empty = matches!(observation, Observation::Present(found) if found.held == Some(0));
+        self.memory.empty_since =
+            is_empty.then(|| self.memory.empty_since.unwrap_or_else(Instant::now));
+        let age = Duration::try_from(Timestamp::now().duration_since(deleted)).unwrap_or_default();
+        let mut scalers_remain = false;
+        if let Some(actor) = self.queue.labels().get(actor::labels::ACTOR)
+            && age < timings.scalers
+        {
+            let namespace = self.queue.namespace().unwrap_or_default();
+            scalers_remain = scalers::remain(&self.context.client, &namespace, actor).await?;
+        }
+        let empty_since = self.memory.empty_since;
+        let is_surely_empty = empty_since.is_some_and(|since| since.elapsed() >= timings.empty_for);
+        Ok(Some(Deletion {
+            others_hold_it: writes::others_hold(&self.queue),
+            scalers_remain,
+            waits_for_empty: self.queue.spec.for_provider.delete_only_if_empty && !is_surely_empty,
+        }))
+    }
+
+    fn check_location(&self, now: &Location) -> Result<(), Stop> {
+        let recorded = self.old.at_provider.location.as_ref();
+        match recorded.and_then(|recorded| plan::moved(recorded, now)) {
+            Some(difference) => Err(self.moved(&difference)),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts what was seen into the status.
+    pub(super) fn report(&mut self, found: &Found) {
+        let at_provider = &mut self.status.at_provider;
+        at_provider.url.clone_from(&found.url);
+        at_provider.arn.clone_from(&found.arn);
+        at_provider.location = Some(found.location.clone());
+        let written = at_provider.queued.zip(at_provider.processing);
+        let written = written.map(|(queued, processing)| Counters { queued, processing });
+        match (self.counters, found.counters) {
+            (None, _) => (at_provider.queued, at_provider.processing) = (None, None),
+            (Some(interval), Some(seen)) => {
+                let ago = self.memory.counted.map(|at| at.elapsed());
+                if counters::are_worth_writing(written, seen, ago, interval) {
+                    at_provider.queued = Some(seen.queued);
+                    at_provider.processing = Some(seen.processing);
+                    self.memory.counted = Some(Instant::now());
+                }
+            }
+            (Some(_), None) => {}
+        }
+    }
+}
+
+/// The differences that will stay, in words.
+fn lasting(drift: &[Drift]) -> Option<String> {
+    let lasting: Vec<String> = drift
+        .iter()
+        .filter_map(|drift| {
+            let Drift {
+                what, have, want, ..
+            } = drift;
+            let advice = match drift.kind {
+                DriftKind::Settable => return None,
+                DriftKind::Fixed => {
+                    "drain the queue, delete it and let it be made anew to change that"
+                }
+                DriftKind::Withheld => "writing it could lose messages, so it is left alone",
+            };
+            Some(format!(
+                "{what} is {have:?} and should be {want:?}: {advice}"
+            ))
+        })
+        .collect();
+    (!lasting.is_empty()).then(|| lasting.join("; "))
+}

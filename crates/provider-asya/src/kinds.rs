@@ -1,0 +1,88 @@
+//! The provider's kinds as objects of a Kubernetes API.
+//!
+//! Spec and status are those of the crate `actor`, from which the
+//! CustomResourceDefinitions are generated too.
+
+use actor::provider_config::{
+    ClusterProviderConfigSpec, ProviderConfigSpec, ProviderConfigStatus, Usage,
+};
+use actor::queue::{QueueSpec, QueueStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
+use serde::{Deserialize, Serialize};
+
+/// Group of the kinds.
+pub const GROUP: &str = "provider.asya.sh";
+
+macro_rules! kind {
+    ($type:ident, $scope:ty, $plural:literal, $doc:literal, {$($(#[$attribute:meta])* $field:ident: $of:ty),*}) => {
+        #[doc = $doc]
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        pub struct $type {
+            /// Name, namespace and the like.
+            pub metadata: ObjectMeta,
+            $($(#[$attribute])* pub $field: $of,)*
+        }
+
+        impl k8s_openapi::Resource for $type {
+            const API_VERSION: &'static str = actor::PROVIDER_API_VERSION;
+            const GROUP: &'static str = GROUP;
+            const KIND: &'static str = stringify!($type);
+            const VERSION: &'static str = actor::VERSION;
+            const URL_PATH_SEGMENT: &'static str = $plural;
+            type Scope = $scope;
+        }
+
+        impl k8s_openapi::Metadata for $type {
+            type Ty = ObjectMeta;
+
+            fn metadata(&self) -> &ObjectMeta {
+                &self.metadata
+            }
+
+            fn metadata_mut(&mut self) -> &mut ObjectMeta {
+                &mut self.metadata
+            }
+        }
+    };
+}
+
+kind!(Queue, NamespaceResourceScope, "queues", "One queue.", {
+    /// What is wanted.
+    spec: QueueSpec,
+    /// What is seen.
+    #[serde(default)]
+    status: QueueStatus
+});
+kind!(ProviderConfig, NamespaceResourceScope, "providerconfigs", "A connection for one namespace.", {
+    /// The connection.
+    spec: ProviderConfigSpec,
+    /// Who uses it.
+    #[serde(default)]
+    status: ProviderConfigStatus
+});
+kind!(
+    ClusterProviderConfig,
+    ClusterResourceScope,
+    "clusterproviderconfigs",
+    "A connection for many namespaces.",
+    {
+        /// The connection, and what tenants may do with it.
+        spec: ClusterProviderConfigSpec,
+        /// Who uses it.
+        #[serde(default)]
+        status: ProviderConfigStatus
+    }
+);
+kind!(
+    ProviderConfigUsage,
+    NamespaceResourceScope,
+    "providerconfigusages",
+    "The record that an object uses a config.",
+    {
+        /// The object and the config.
+        #[serde(flatten)]
+        usage: Usage
+    }
+);

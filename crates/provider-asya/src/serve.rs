@@ -1,0 +1,100 @@
+//! Metrics and probes over HTTP.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+
+use crate::metrics::Metrics;
+
+/// What the server shows.
+#[derive(Clone)]
+pub struct Shown {
+    /// Behind `/metrics`.
+    pub metrics: Arc<Metrics>,
+    /// Behind `/readyz`: whether the API server has answered.
+    pub is_ready: Arc<AtomicBool>,
+}
+
+/// Serves `/metrics`, `/healthz` and `/readyz` for as long as it is polled.
+pub async fn run(address: SocketAddr, shown: Shown) -> std::io::Result<()> {
+    let listener = TcpListener::bind(address).await?;
+    loop {
+        let connection = match listener.accept().await {
+            Ok((connection, _)) => connection,
+            Err(error) => {
+                // Too many open files, say: the next one may do better.
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::task::yield_now().await;
+                continue;
+            }
+        };
+        let shown = shown.clone();
+        tokio::spawn(async move {
+            let answer = service_fn(|request: Request<Incoming>| {
+                let response = answer(request.uri().path(), &shown);
+                async move { Ok::<_, Infallible>(response) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .serve_connection(TokioIo::new(connection), answer);
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection for metrics or probes ended badly");
+            }
+        });
+    }
+}
+
+fn answer(path: &str, shown: &Shown) -> Response<Full<Bytes>> {
+    let (status, text) = match path {
+        "/metrics" => (StatusCode::OK, shown.metrics.text()),
+        "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
+        "/readyz" if shown.is_ready.load(Ordering::Relaxed) => (StatusCode::OK, "ok\n".to_owned()),
+        "/readyz" => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the API server has not answered yet\n".to_owned(),
+        ),
+        _ => (
+            StatusCode::NOT_FOUND,
+            "there are /metrics, /healthz and /readyz\n".to_owned(),
+        ),
+    };
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_path_has_its_answer() {
+        let shown = Shown {
+            metrics: Arc::new(Metrics::new()),
+            is_ready: Arc::default(),
+        };
+        assert_eq!(
+            answer("/readyz", &shown).status(),
+            StatusCode::SERVICE_UNAVAILABLE
+        );
+        shown.is_ready.store(true, Ordering::Relaxed);
+        for (path, status) in [
+            ("/readyz", 200),
+            ("/healthz", 200),
+            ("/metrics", 200),
+            ("/", 404),
+        ] {
+            assert_eq!(answer(path, &shown).status().as_u16(), status, "{path}");
+        }
+    }
+}

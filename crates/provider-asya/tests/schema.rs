@@ -1,0 +1,266 @@
+//! The kinds on a real API server: each rule refuses with its message, and lets the neighbour case pass.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::too_many_lines,
+    reason = "a test that cannot go on panics, and a table of cases is as long as it is"
+)]
+
+mod rig;
+
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_api_server_takes_what_is_right_and_refuses_the_rest() {
+    if rig::is_skipped("the schemas of the provider's kinds") {
+        return;
+    }
+    let cluster = rig::kube::Cluster::start().await;
+    cluster.install_kinds().await;
+    let client = cluster.client().await;
+    defaults_are_filled_in(&client).await;
+    creation_is_checked(&client).await;
+    changes_are_checked(&client).await;
+}
+
+fn api(client: &Client, kind: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("provider.asya.sh", "v1alpha1", kind);
+    let resource = kube::api::ApiResource::from_gvk(&kind);
+    if kind.kind == "ClusterProviderConfig" {
+        Api::all_with(client.clone(), &resource)
+    } else {
+        Api::namespaced_with(client.clone(), "default", &resource)
+    }
+}
+
+fn object(kind: &str, spec: &Value) -> DynamicObject {
+    let object = json!({
+        "apiVersion": "provider.asya.sh/v1alpha1", "kind": kind, "metadata": {"name": "main"}, "spec": spec});
+    serde_json::from_value(object).unwrap()
+}
+
+fn rabbitmq() -> Value {
+    json!({"forProvider": {"rabbitmq": {"host": "broker"}}})
+}
+
+fn sqs() -> Value {
+    json!({"forProvider": {"sqs": {"region": "us-east-1"}}})
+}
+
+async fn defaults_are_filled_in(client: &Client) {
+    let queues = api(client, "Queue");
+    let made = queues
+        .create(&PostParams::default(), &object("Queue", &rabbitmq()))
+        .await
+        .unwrap();
+    assert_eq!(
+        made.data["spec"],
+        json!({
+            "forProvider": {"adopt": false, "deleteOnlyIfEmpty": false, "rabbitmq": {
+                "host": "broker", "vhost": "/", "exchange": "asya", "routingKeys": [], "queueType": "quorum",
+                "deadLetter": {"enabled": false, "maxReceiveCount": 20}}},
+            "managementPolicies": ["*"],
+            "providerConfigRef": {"kind": "ClusterProviderConfig", "name": "default"},
+        })
+    );
+    queues
+        .delete("main", &DeleteParams::default())
+        .await
+        .unwrap();
+}
+
+async fn creation_is_checked(client: &Client) {
+    let secret = json!({"name": "login", "key": "x"});
+    let elsewhere = json!({"name": "login", "key": "x", "namespace": "other"});
+    let broker = |reference: &Value| {
+        json!({"rabbitmq": {"endpoint": "http://broker:15672", "credentials": {
+            "usernameSecretRef": reference, "passwordSecretRef": secret}}})
+    };
+    let with = |mut spec: Value, path: &str, value: Value| {
+        let (parent, key) = path.rsplit_once('/').unwrap();
+        spec.pointer_mut(parent).unwrap()[key] = value;
+        spec
+    };
+    let queue = |path: &str, value: Value| with(sqs(), path, value);
+    let cases = [
+        ("Queue", sqs(), None),
+        (
+            "Queue",
+            json!({"forProvider": {}}),
+            Some("exactly one of 'rabbitmq' and 'sqs' must be set"),
+        ),
+        (
+            "Queue",
+            queue("/forProvider/rabbitmq", json!({"host": "broker"})),
+            Some("exactly one of 'rabbitmq' and 'sqs' must be set"),
+        ),
+        (
+            "Queue",
+            queue("/forProvider/sqs/visibilityTimeoutSeconds", json!(43_200)),
+            None,
+        ),
+        (
+            "Queue",
+            queue("/forProvider/sqs/visibilityTimeoutSeconds", json!(43_201)),
+            Some("should be less than or equal to 43200"),
+        ),
+        (
+            "Queue",
+            queue("/forProvider/sqs/messageRetentionSeconds", json!(59)),
+            Some("should be greater than or equal to 60"),
+        ),
+        (
+            "Queue",
+            queue("/forProvider/sqs/accountId", json!("12")),
+            Some("should match"),
+        ),
+        ("Queue", queue("/managementPolicies", json!([])), None),
+        (
+            "Queue",
+            queue("/managementPolicies", json!(["Everything"])),
+            Some("Unsupported value"),
+        ),
+        ("ProviderConfig", broker(&secret), None),
+        (
+            "ProviderConfig",
+            broker(&elsewhere),
+            Some("a ProviderConfig reads Secrets of its own namespace: leave 'namespace' out"),
+        ),
+        ("ClusterProviderConfig", broker(&elsewhere), None),
+        (
+            "ProviderConfig",
+            json!({}),
+            Some("exactly one of 'rabbitmq' and 'sqs' must be set"),
+        ),
+        ("ProviderConfig", json!({"sqs": {}}), None),
+        (
+            "ProviderConfig",
+            json!({"sqs": {"credentials": {"source": "Secret"}}}),
+            Some("'secretRef' must be set with the source 'Secret', and only then"),
+        ),
+        (
+            "ProviderConfig",
+            json!({"sqs": {"credentials": {"source": "Secret", "secretRef": {"name": "keys"}}}}),
+            None,
+        ),
+        (
+            "ProviderConfig",
+            json!({"sqs": {}, "countersInterval": "0s"}),
+            None,
+        ),
+        (
+            "ProviderConfig",
+            json!({"sqs": {}, "countersInterval": "often"}),
+            Some("must be a duration such as"),
+        ),
+        (
+            "ProviderConfig",
+            json!({"sqs": {"endpoint": "broker"}}),
+            Some("should match"),
+        ),
+        (
+            "ProviderConfig",
+            json!({"sqs": {}, "ownerID": "a/b"}),
+            Some("should match"),
+        ),
+    ];
+    let dry_run = PostParams {
+        dry_run: true,
+        ..PostParams::default()
+    };
+    for (kind, spec, expected) in cases {
+        let answer = api(client, kind)
+            .create(&dry_run, &object(kind, &spec))
+            .await;
+        check(&format!("{kind} {spec}"), answer.map(drop), expected);
+    }
+}
+
+async fn changes_are_checked(client: &Client) {
+    let identity = "of a queue cannot change, since its messages would stay behind";
+    let cases = [
+        (
+            rabbitmq(),
+            json!({"forProvider": {"rabbitmq": {"exchange": "other"}}}),
+            None,
+        ),
+        (
+            rabbitmq(),
+            json!({"forProvider": {"rabbitmq": {"host": "other"}}}),
+            Some("host"),
+        ),
+        (
+            rabbitmq(),
+            json!({"forProvider": {"rabbitmq": {"vhost": "other"}}}),
+            Some("vhost"),
+        ),
+        (
+            rabbitmq(),
+            json!({"forProvider": {"rabbitmq": {"queueType": "classic"}}}),
+            Some("queueType"),
+        ),
+        (
+            rabbitmq(),
+            json!({"forProvider": {"rabbitmq": null, "sqs": {"region": "us-east-1"}}}),
+            Some("the transport"),
+        ),
+        (
+            rabbitmq(),
+            json!({"providerConfigRef": {"name": "other"}}),
+            Some("providerConfigRef"),
+        ),
+        (rabbitmq(), json!({"managementPolicies": ["Observe"]}), None),
+        (
+            sqs(),
+            json!({"forProvider": {"sqs": {"visibilityTimeoutSeconds": 30}}}),
+            None,
+        ),
+        (
+            sqs(),
+            json!({"forProvider": {"sqs": {"region": "eu-west-1"}}}),
+            Some("region"),
+        ),
+        (
+            sqs(),
+            json!({"forProvider": {"sqs": {"accountId": "123456789012"}}}),
+            Some("accountId"),
+        ),
+        (
+            sqs(),
+            json!({"forProvider": {"sqs": {"endpoint": "http://other"}}}),
+            Some("endpoint"),
+        ),
+    ];
+    let queues = api(client, "Queue");
+    for (spec, change, expected) in cases {
+        queues
+            .create(&PostParams::default(), &object("Queue", &spec))
+            .await
+            .unwrap();
+        let patch = Patch::Merge(json!({"spec": change}));
+        let answer = queues.patch("main", &PatchParams::default(), &patch).await;
+        let expected = expected.map(|what| format!("{what} {identity}"));
+        check(
+            &format!("{spec} to {change}"),
+            answer.map(drop),
+            expected.as_deref(),
+        );
+        queues
+            .delete("main", &DeleteParams::default())
+            .await
+            .unwrap();
+    }
+}
+
+fn check(reason: &str, answer: kube::Result<()>, expected: Option<&str>) {
+    match (answer, expected) {
+        (Ok(()), None) => {}
+        (Err(error), Some(expected)) if error.to_string().contains(expected) => {}
+        (answer, expected) => panic!("{reason}: {answer:?}, expected {expected:?}"),
+    }
+}
