@@ -27,6 +27,15 @@ pub fn is_skipped(what: &str) -> bool {
     is_skipped
 }
 
+/// Whether a test that only runs on demand is left out; says so if it is.
+pub fn is_not_asked_for(what: &str, variable: &str) -> bool {
+    let is_asked_for = std::env::var_os(variable).is_some_and(|value| value == "1");
+    if !is_asked_for {
+        println!("{what}: left out, since {variable} is not 1");
+    }
+    !is_asked_for
+}
+
 /// The folder with the real components, as `cargo xtask real` decides it.
 pub fn components() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
