@@ -31,7 +31,7 @@ const QUEUES: usize = 10;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_provider_leaves_nothing_that_it_cannot_mend() {
-    if rig::is_skipped("crashes") || rig::is_not_asked_for("crashes", "ASYA_CRASH_TESTS") {
+    if rig::is_skipped("crashes") || rig::is_not_asked_for("crashes") {
         return;
     }
     let cluster = rig::kube::Cluster::start().await;

@@ -36,7 +36,7 @@ struct Stage {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn queue_objects_are_kept_true() {
-    if rig::is_skipped("queue objects") {
+    if rig::is_skipped("queue objects") || rig::is_not_asked_for("queue objects") {
         return;
     }
     let cluster = rig::kube::Cluster::start().await;
