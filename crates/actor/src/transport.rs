@@ -1,5 +1,6 @@
 //! Queueing systems, as the platform configures them.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -334,6 +335,17 @@ impl RabbitMq {
     /// Virtual host: `/` unless said otherwise.
     pub fn vhost(&self) -> &str {
         self.vhost.as_deref().unwrap_or("/")
+    }
+
+    /// The virtual host as a segment of a URL's path: `/` is `%2F`. What stands for
+    /// itself is what RFC 3986 calls unreserved.
+    pub fn encoded_vhost(&self) -> String {
+        const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+            .remove(b'-')
+            .remove(b'.')
+            .remove(b'_')
+            .remove(b'~');
+        utf8_percent_encode(self.vhost(), ENCODED).to_string()
     }
 
     /// Port of the management API: 15672, or 15671 with TLS.

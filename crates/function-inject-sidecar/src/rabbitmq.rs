@@ -2,7 +2,6 @@
 
 use actor::entry::EnvVar;
 use actor::transport::{RabbitMq, SecretKeyRef};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::environment::Environment;
 use crate::{Actor, volumes};
@@ -10,14 +9,6 @@ use crate::{Actor, volumes};
 const USERNAME: &str = "ASYA_RABBITMQ_USERNAME";
 const PASSWORD: &str = "ASYA_RABBITMQ_PASSWORD";
 const URL: &str = "ASYA_RABBITMQ_URL";
-
-/// Everything but the characters that no part of a URL needs to encode.
-/// Source: RFC 3986, unreserved characters.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
 
 /// Adds the variables of RabbitMQ, the URL last.
 pub(crate) fn add(actor: &Actor, rabbitmq: &RabbitMq, env: &mut Environment) {
@@ -61,7 +52,7 @@ fn url(rabbitmq: &RabbitMq, ca: Option<&str>) -> String {
         "amqp"
     };
     let (host, port) = (&rabbitmq.host, rabbitmq.port());
-    let vhost = utf8_percent_encode(rabbitmq.vhost(), ENCODED);
+    let vhost = rabbitmq.encoded_vhost();
     let query = ca.map_or(String::new(), |file| format!("?cacertfile={file}"));
     format!("{scheme}://$({USERNAME}):$({PASSWORD})@{host}:{port}/{vhost}{query}")
 }

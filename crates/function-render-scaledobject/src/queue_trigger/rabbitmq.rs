@@ -4,19 +4,11 @@ use std::collections::BTreeMap;
 
 use actor::names::SIDECAR_CONTAINER;
 use actor::transport::RabbitMq;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{Access, Queue, QueueTrigger};
 
 /// The sidecar's variable that holds the user's name.
 const USERNAME_VARIABLE: &str = "ASYA_RABBITMQ_USERNAME";
-/// What stands for itself in a URL. Source: RFC 3986, unreserved characters.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
-
 pub(super) fn trigger(rabbitmq: &RabbitMq, queue: &Queue<'_>) -> QueueTrigger {
     let mut trigger = QueueTrigger {
         r#type: "rabbitmq",
@@ -47,7 +39,7 @@ fn reach(trigger: &mut QueueTrigger, rabbitmq: &RabbitMq) {
         Some(host) => ("http", host, rabbitmq.management_port()),
         None => ("amqp", &rabbitmq.host, rabbitmq.port()),
     };
-    let vhost = utf8_percent_encode(rabbitmq.vhost(), ENCODED);
+    let vhost = rabbitmq.encoded_vhost();
     let url = format!("{protocol}{secure}://{host}:{port}/{vhost}");
     trigger.metadata.insert("protocol", protocol.to_owned());
     trigger.metadata.insert("host", url);

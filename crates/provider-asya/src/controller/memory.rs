@@ -28,8 +28,6 @@ pub struct Memory {
     pub is_use_recorded: bool,
     /// Whether the object was ever ready.
     pub was_ready: bool,
-    /// Since when the queue has been seen to differ.
-    pub drifted_since: Option<Instant>,
 }
 
 impl Memory {
