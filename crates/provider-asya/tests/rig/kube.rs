@@ -142,19 +142,36 @@ impl Cluster {
 
     /// Installs the kinds of the provider's package, and waits until they are served.
     pub async fn install_kinds(&self) {
-        let api: Api<CustomResourceDefinition> = Api::all(self.client().await);
         let package =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../package/provider-asya/crds");
         for file in fs::read_dir(package).expect("the package has kinds") {
-            let text = fs::read_to_string(file.expect("a file").path()).expect("a readable file");
-            let definition = actor::yaml::document(&text).expect("YAML");
+            self.install(&file.expect("a file").path()).await;
+        }
+        provider_asya::gate::served(&self.client().await, &provider_asya::gate::KINDS).await;
+    }
+
+    /// Installs the kinds of KEDA.
+    pub async fn install_keda(&self) {
+        let definitions = super::components().join("crds/keda.yaml");
+        assert!(
+            definitions.is_file(),
+            "{} is missing: run `cargo xtask real`",
+            definitions.display()
+        );
+        self.install(&definitions).await;
+    }
+
+    /// Installs the definitions of a file.
+    async fn install(&self, file: &Path) {
+        let api: Api<CustomResourceDefinition> = Api::all(self.client().await);
+        let text = fs::read_to_string(file).expect("a readable file");
+        for definition in actor::yaml::documents(&text).expect("YAML") {
             let definition: CustomResourceDefinition =
                 serde_json::from_value(definition).expect("a definition");
             api.create(&PostParams::default(), &definition)
                 .await
                 .expect("the API server takes it");
         }
-        provider_asya::gate::served(&self.client().await, &provider_asya::gate::KINDS).await;
     }
 
     /// The kubeconfig with every right.

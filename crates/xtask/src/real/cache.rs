@@ -1,9 +1,10 @@
 //! The folder with the built components.
 //!
 //! ```text
-//! bin/<name>         the program
-//! bin/<name>.stamp   its version, and the digest of the pins that it was built from
-//! lock               held by the one run that builds
+//! bin/<name>          a program
+//! crds/<name>.yaml    custom resource definitions
+//! …/<file>.stamp      its version, and the digest of the pins that it was built from
+//! lock                held by the one run that builds
 //! ```
 
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use std::{env, path};
 use anyhow::{Context, Result};
 
 use super::DIR_VARIABLE;
+use super::components::{Component, Part};
 use super::pins::Pins;
 use crate::cannot;
 
@@ -44,9 +46,13 @@ impl Cache {
         &self.dir
     }
 
-    /// Where the program is, or would be.
+    /// Where the program or file is, or would be.
     pub(crate) fn path_of(&self, pins: &Pins) -> PathBuf {
-        self.dir.join("bin").join(pins.component.name)
+        let Component { name, part, .. } = pins.component;
+        match part {
+            Part::Program { .. } => self.dir.join("bin").join(name),
+            Part::Definitions { .. } => self.dir.join("crds").join(format!("{name}.yaml")),
+        }
     }
 
     fn stamp_path_of(&self, pins: &Pins) -> PathBuf {
@@ -81,8 +87,10 @@ impl Cache {
 
     /// Creates the folder and keeps other runs out of it until the returned file is dropped.
     pub(crate) fn lock(&self, out: &mut impl Write) -> Result<File> {
-        let bin = self.dir.join("bin");
-        fs::create_dir_all(&bin).with_context(|| cannot("create", &bin))?;
+        for folder in ["bin", "crds"] {
+            let folder = self.dir.join(folder);
+            fs::create_dir_all(&folder).with_context(|| cannot("create", &folder))?;
+        }
         let path = self.dir.join("lock");
         let file = File::create(&path).with_context(|| cannot("create", &path))?;
         match file.try_lock() {

@@ -1,19 +1,53 @@
 //! The table of real components.
 
-/// One Go program that is built for the tests.
+/// One thing that the tests need and that a Go module has.
 #[derive(Debug)]
 pub(crate) struct Component {
-    /// File name in the cache's `bin/`, and what `--only` takes.
+    /// Its name, which is what `--only` takes.
     pub(crate) name: &'static str,
     /// Folder below `crates/xtask/real/` that holds `go.mod` and `go.sum`.
-    /// Programs of one Go module share it.
+    /// Components of one Go module share it.
     pub(crate) folder: &'static str,
     /// The Go module whose required version is the component's version.
     pub(crate) module: &'static str,
-    /// The package with the program's `main`.
-    pub(crate) package: &'static str,
-    /// Go variables set by the linker; `{version}` stands for the pinned version, `v` included.
-    pub(crate) variables: &'static [(&'static str, &'static str)],
+    /// What is made of the module.
+    pub(crate) part: Part,
+}
+
+/// What is made of a Go module.
+#[derive(Debug)]
+pub(crate) enum Part {
+    /// A program, `bin/<name>` in the cache.
+    Program {
+        /// The package with the program's `main`.
+        package: &'static str,
+        /// Go variables set by the linker; `{version}` stands for the pinned version, `v` included.
+        variables: &'static [(&'static str, &'static str)],
+    },
+    /// The custom resource definitions of a folder of the module, as one stream: `crds/<name>.yaml`
+    /// in the cache.
+    Definitions {
+        /// The folder in the module.
+        folder: &'static str,
+    },
+}
+
+impl Part {
+    /// Where the module has it.
+    pub(crate) fn source(&self) -> &'static str {
+        match self {
+            Self::Program { package, .. } => package,
+            Self::Definitions { folder } => folder,
+        }
+    }
+
+    /// What the linker sets.
+    pub(crate) fn variables(&self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Program { variables, .. } => variables,
+            Self::Definitions { .. } => &[],
+        }
+    }
 }
 
 /// A build from the module registry does not know its own version, and core without one refuses
@@ -34,35 +68,53 @@ pub(crate) const COMPONENTS: &[Component] = &[
         name: "crossplane-core",
         folder: "crossplane-core",
         module: "github.com/crossplane/crossplane/v2",
-        package: "github.com/crossplane/crossplane/v2/cmd/crossplane",
-        variables: CROSSPLANE_VERSION,
+        part: Part::Program {
+            package: "github.com/crossplane/crossplane/v2/cmd/crossplane",
+            variables: CROSSPLANE_VERSION,
+        },
     },
     Component {
         name: "crossplane",
         folder: "crossplane-cli",
         module: "github.com/crossplane/cli/v2",
-        package: "github.com/crossplane/cli/v2/cmd/crossplane",
-        variables: CROSSPLANE_VERSION,
+        part: Part::Program {
+            package: "github.com/crossplane/cli/v2/cmd/crossplane",
+            variables: CROSSPLANE_VERSION,
+        },
     },
     Component {
         name: "kube-apiserver",
         folder: "kubernetes",
         module: "k8s.io/kubernetes",
-        package: "k8s.io/kubernetes/cmd/kube-apiserver",
-        variables: KUBERNETES_VERSION,
+        part: Part::Program {
+            package: "k8s.io/kubernetes/cmd/kube-apiserver",
+            variables: KUBERNETES_VERSION,
+        },
     },
     Component {
         name: "kube-controller-manager",
         folder: "kubernetes",
         module: "k8s.io/kubernetes",
-        package: "k8s.io/kubernetes/cmd/kube-controller-manager",
-        variables: KUBERNETES_VERSION,
+        part: Part::Program {
+            package: "k8s.io/kubernetes/cmd/kube-controller-manager",
+            variables: KUBERNETES_VERSION,
+        },
     },
     Component {
         name: "kubectl",
         folder: "kubernetes",
         module: "k8s.io/kubernetes",
-        package: "k8s.io/kubernetes/cmd/kubectl",
-        variables: KUBERNETES_VERSION,
+        part: Part::Program {
+            package: "k8s.io/kubernetes/cmd/kubectl",
+            variables: KUBERNETES_VERSION,
+        },
+    },
+    Component {
+        name: "keda",
+        folder: "keda",
+        module: "github.com/kedacore/keda/v2",
+        part: Part::Definitions {
+            folder: "config/crd/bases",
+        },
     },
 ];

@@ -2,14 +2,17 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use super::components::Part;
 use super::pins::Pins;
+use crate::cannot;
 
 /// How many lines of a failed build are shown.
 const SHOWN_LINES: usize = 15;
@@ -66,9 +69,15 @@ impl Go {
         Ok(())
     }
 
-    /// Builds the component as the file `output`.
-    pub(crate) fn build(&self, pins: &Pins, output: &Path) -> Result<()> {
-        let package = pins.component.package;
+    /// Makes the component as the file `output`.
+    pub(crate) fn make(&self, pins: &Pins, output: &Path) -> Result<()> {
+        match &pins.component.part {
+            Part::Program { package, .. } => self.build(pins, package, output),
+            Part::Definitions { folder } => self.collect(pins, folder, output),
+        }
+    }
+
+    fn build(&self, pins: &Pins, package: &str, output: &Path) -> Result<()> {
         let built = self
             .command(pins)
             .args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath"])
@@ -86,6 +95,46 @@ impl Go {
             );
         }
         Ok(())
+    }
+
+    /// Writes the YAML files of one of the module's folders as one stream, by name.
+    fn collect(&self, pins: &Pins, folder: &str, output: &Path) -> Result<()> {
+        let folder = self.module_folder(pins)?.join(folder);
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&folder).with_context(|| cannot("read", &folder))? {
+            files.push(entry.with_context(|| cannot("read", &folder))?.path());
+        }
+        files.retain(|file| file.extension().is_some_and(|ending| ending == "yaml"));
+        files.sort();
+        let mut stream = String::new();
+        for file in &files {
+            let text = fs::read_to_string(file).with_context(|| cannot("read", file))?;
+            stream.push_str("---\n");
+            stream.push_str(text.trim_start_matches("---\n"));
+        }
+        fs::write(output, stream).with_context(|| cannot("write", output))
+    }
+
+    /// Where Go keeps the component's module, which is fetched if it is not there.
+    fn module_folder(&self, pins: &Pins) -> Result<PathBuf> {
+        let module = pins.component.module;
+        let output = self
+            .command(pins)
+            .args(["mod", "download", "-json", module])
+            .output()
+            .context("cannot start `go mod download`")?;
+        if !output.status.success() {
+            let lines = last_lines(&output);
+            bail!(
+                "`go mod download` of {module} ended with {}, its last lines:{lines}",
+                output.status
+            );
+        }
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .context("cannot read the answer of `go mod download -json`")?;
+        let folder = answer["Dir"].as_str();
+        let folder = folder.with_context(|| format!("Go does not say where it keeps {module}"))?;
+        Ok(PathBuf::from(folder))
     }
 
     /// Go in the folder of the pins, and bound to them: no C compiler, no toolchain that Go would
