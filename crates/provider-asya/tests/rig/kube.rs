@@ -41,52 +41,10 @@ impl Cluster {
         )
         .expect("a file");
         let etcd_url = format!("http://127.0.0.1:{etcd}");
-        let mut command = Command::new("etcd");
-        command.arg("--data-dir").arg(dir.join("etcd")).args([
-            "--unsafe-no-fsync",
-            "--log-level",
-            "error",
-            "--listen-client-urls",
-            &etcd_url,
-            "--advertise-client-urls",
-            &etcd_url,
-            "--listen-peer-urls",
-            &format!("http://127.0.0.1:{peer}"),
-        ]);
-        let mut processes = vec![Process::start("etcd", &mut command, dir)];
-        let mut command = Command::new(bin.join("kube-apiserver"));
-        command.current_dir(dir).args([
-            "--etcd-servers",
-            &etcd_url,
-            "--bind-address",
-            "127.0.0.1",
-            "--advertise-address",
-            "127.0.0.1",
-            "--secure-port",
-            &port.to_string(),
-            "--endpoint-reconciler-type",
-            "none",
-            "--cert-dir",
-            "certs",
-            "--client-ca-file",
-            "ca.crt",
-            "--tls-cert-file",
-            "apiserver.crt",
-            "--tls-private-key-file",
-            "apiserver.key",
-            "--service-account-issuer",
-            "https://kubernetes.default.svc",
-            "--service-account-key-file",
-            "sa.pub",
-            "--service-account-signing-key-file",
-            "sa.key",
-            "--service-cluster-ip-range",
-            "10.96.0.0/16",
-            "--authorization-mode",
-            "RBAC",
-            "--enable-priority-and-fairness=false",
-        ]);
-        processes.push(Process::start("kube-apiserver", &mut command, dir));
+        let processes = vec![
+            start_etcd(dir, &etcd_url, peer),
+            start_api_server(&bin, dir, &etcd_url, port),
+        ];
         let mut cluster = Self { processes, folder };
         let client = cluster.client().await;
         let dir = cluster.folder.path().to_owned();
@@ -108,27 +66,8 @@ impl Cluster {
             }
         })
         .await;
-        let mut command = Command::new(bin.join("kube-controller-manager"));
-        command.current_dir(&dir).args([
-            "--kubeconfig",
-            "admin.kubeconfig",
-            "--bind-address",
-            "127.0.0.1",
-            "--secure-port",
-            &manager.to_string(),
-            "--leader-elect=false",
-            "--service-account-private-key-file",
-            "sa.key",
-            "--root-ca-file",
-            "ca.crt",
-            "--controllers",
-            "namespace-controller,garbage-collector-controller,serviceaccount-controller",
-        ]);
-        cluster.processes.push(Process::start(
-            "kube-controller-manager",
-            &mut command,
-            &dir,
-        ));
+        let manager = start_controller_manager(&bin, &dir, manager);
+        cluster.processes.push(manager);
         cluster
     }
 
@@ -178,6 +117,78 @@ impl Cluster {
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("admin.kubeconfig")
     }
+}
+
+fn start_etcd(dir: &Path, url: &str, peer: u16) -> Process {
+    let mut command = Command::new("etcd");
+    command.arg("--data-dir").arg(dir.join("etcd")).args([
+        "--unsafe-no-fsync",
+        "--log-level",
+        "error",
+        "--listen-client-urls",
+        url,
+        "--advertise-client-urls",
+        url,
+        "--listen-peer-urls",
+        &format!("http://127.0.0.1:{peer}"),
+    ]);
+    Process::start("etcd", &mut command, dir)
+}
+
+fn start_api_server(bin: &Path, dir: &Path, etcd_url: &str, port: u16) -> Process {
+    let mut command = Command::new(bin.join("kube-apiserver"));
+    command.current_dir(dir).args([
+        "--etcd-servers",
+        etcd_url,
+        "--bind-address",
+        "127.0.0.1",
+        "--advertise-address",
+        "127.0.0.1",
+        "--secure-port",
+        &port.to_string(),
+        "--endpoint-reconciler-type",
+        "none",
+        "--cert-dir",
+        "certs",
+        "--client-ca-file",
+        "ca.crt",
+        "--tls-cert-file",
+        "apiserver.crt",
+        "--tls-private-key-file",
+        "apiserver.key",
+        "--service-account-issuer",
+        "https://kubernetes.default.svc",
+        "--service-account-key-file",
+        "sa.pub",
+        "--service-account-signing-key-file",
+        "sa.key",
+        "--service-cluster-ip-range",
+        "10.96.0.0/16",
+        "--authorization-mode",
+        "RBAC",
+        "--enable-priority-and-fairness=false",
+    ]);
+    Process::start("kube-apiserver", &mut command, dir)
+}
+
+fn start_controller_manager(bin: &Path, dir: &Path, port: u16) -> Process {
+    let mut command = Command::new(bin.join("kube-controller-manager"));
+    command.current_dir(dir).args([
+        "--kubeconfig",
+        "admin.kubeconfig",
+        "--bind-address",
+        "127.0.0.1",
+        "--secure-port",
+        &port.to_string(),
+        "--leader-elect=false",
+        "--service-account-private-key-file",
+        "sa.key",
+        "--root-ca-file",
+        "ca.crt",
+        "--controllers",
+        "namespace-controller,garbage-collector-controller,serviceaccount-controller",
+    ]);
+    Process::start("kube-controller-manager", &mut command, dir)
 }
 
 fn kubeconfig(dir: &Path, port: u16) -> serde_json::Value {
