@@ -8,4 +8,3 @@ pub mod certificates;
 pub mod examples;
 pub mod function;
 pub mod program;
-pub mod real;

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use real::components;
 use serde_json::{Value, json};
 use tests::examples::{Example, Expectation, all};
 use tests::function::{ALL, Function};
-use tests::{program, real};
+use tests::program;
 
 /// Writes the Function objects that tell `crossplane` where our processes are.
 fn function_objects(functions: &[(&str, Function)], folder: &Path) -> String {
@@ -47,14 +48,14 @@ fn inputs(example: &Example) -> Vec<String> {
 }
 
 fn render(example: &Example, functions: &str, flags: &[String]) -> Output {
-    Command::new(real::crossplane())
+    Command::new(components::program("crossplane"))
         .args(["composition", "render"])
         .arg(example.folder.join("xr.yaml"))
         .arg(program::repository().join("apis/asyncactors.asya.sh/composition.yaml"))
         .arg(functions)
         .arg(format!(
             "--crossplane-binary={}",
-            real::crossplane_core().display()
+            components::program("crossplane-core").display()
         ))
         .args(flags)
         .output()
@@ -74,7 +75,7 @@ fn sorted_results(mut documents: Vec<Value>) -> Vec<Value> {
 
 #[test]
 fn every_example_renders_as_the_real_crossplane_renders_it() {
-    if real::is_skipped() {
+    if components::is_skipped("the crossplane CLI") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -84,7 +85,7 @@ fn every_example_renders_as_the_real_crossplane_renders_it() {
         let name = &example.name;
         let mut flags = inputs(&example);
         flags.extend(["-r", "-x", "-c"].map(str::to_owned));
-        let real = render(&example, &functions.0, &flags);
+        let theirs = render(&example, &functions.0, &flags);
         let mut args = vec![
             "render".to_owned(),
             example.folder.join("xr.yaml").to_str().unwrap().to_owned(),
@@ -93,12 +94,16 @@ fn every_example_renders_as_the_real_crossplane_renders_it() {
         let ours = program::asya(&args.iter().map(String::as_str).collect::<Vec<_>>());
         match example.expectation() {
             Expectation::Rendered(_) => {
-                assert!(real.status.success(), "{name}: {}", program::talk(&real));
+                assert!(
+                    theirs.status.success(),
+                    "{name}: {}",
+                    program::talk(&theirs)
+                );
                 let sorted = |output| sorted_results(program::documents(output));
-                program::assert_same(name, sorted(&real), sorted(&ours));
+                program::assert_same(name, sorted(&theirs), sorted(&ours));
             }
             Expectation::Fails(message) => {
-                for (whose, output) in [("crossplane", &real), ("asya", &ours)] {
+                for (whose, output) in [("crossplane", &theirs), ("asya", &ours)] {
                     let talk = program::talk(output);
                     assert_eq!(output.status.code(), Some(1), "{name}, {whose}: {talk}");
                     assert!(talk.contains(&message), "{name}, {whose}: {talk}");

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use real::components;
 use serde_json::{Value, json};
 use tests::examples::documents;
 use tests::program::{repository, talk};
-use tests::real;
 
 /// The steps of the pipeline, in their order.
 const STEPS: [&str; 6] = [
@@ -131,7 +131,7 @@ fn check_builds(name: &str, parts: &[PathBuf]) {
     for part in parts {
         copy_filled(part, &root);
     }
-    let output = Command::new(real::crossplane())
+    let output = Command::new(components::program("crossplane"))
         .args(["xpkg", "build", "--package-root"])
         .arg(&root)
         .arg("--package-file")
@@ -143,7 +143,7 @@ fn check_builds(name: &str, parts: &[PathBuf]) {
 
 #[test]
 fn every_package_builds() {
-    if real::is_skipped() {
+    if components::is_skipped("the crossplane CLI") {
         return;
     }
     let root = repository();

@@ -9,10 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use real::components;
 use serde_json::Value;
 use tests::examples::{self, Example, documents};
 use tests::program::{repository, talk};
-use tests::real;
 
 /// Both definitions of the kind: as a composite resource and as a claim.
 const DEFINITIONS: [&str; 2] = ["asyncactors.asya.sh", "xasyncactors.asya.sh"];
@@ -30,7 +30,7 @@ fn judge(definitions: &[PathBuf], objects: &[Value]) -> Vec<Vec<String>> {
         .iter()
         .map(|path| path.to_str().unwrap().to_owned())
         .collect();
-    let output = Command::new(real::crossplane())
+    let output = Command::new(components::program("crossplane"))
         .args([
             "resource",
             "validate",
@@ -99,7 +99,7 @@ fn check_accepted(files: &[PathBuf]) {
 
 #[test]
 fn actors_of_the_documents_and_every_field_are_accepted() {
-    if real::is_skipped() {
+    if components::is_skipped("the crossplane CLI") {
         return;
     }
     check_accepted(&files("accepted"));
@@ -107,7 +107,7 @@ fn actors_of_the_documents_and_every_field_are_accepted() {
 
 #[test]
 fn every_example_that_renders_is_accepted() {
-    if real::is_skipped() {
+    if components::is_skipped("the crossplane CLI") {
         return;
     }
     let renders = |example: &Example| example.file("expected-error.txt").is_none();
@@ -120,7 +120,7 @@ fn every_example_that_renders_is_accepted() {
 
 #[test]
 fn what_examples_render_is_accepted() {
-    if real::is_skipped() {
+    if components::is_skipped("the crossplane CLI") {
         return;
     }
     let definitions = [
@@ -200,7 +200,7 @@ impl Refused {
 
 #[test]
 fn mistakes_that_the_api_server_can_see_are_refused_in_words_to_act_on() {
-    if real::is_skipped() {
+    if components::is_skipped("the crossplane CLI") {
         return;
     }
     let cases: Vec<Refused> = files("refused").into_iter().map(Refused::read).collect();

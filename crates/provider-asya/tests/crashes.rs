@@ -34,7 +34,7 @@ async fn a_killed_provider_leaves_nothing_that_it_cannot_mend() {
     if rig::is_skipped("crashes") || rig::is_not_asked_for("crashes") {
         return;
     }
-    let cluster = rig::kube::Cluster::start().await;
+    let cluster = rig::cluster::Cluster::start().await;
     let (rabbitmq, ()) = tokio::join!(RabbitMq::start(), cluster.install_kinds());
     let client = cluster.client().await;
     set(&client, &rabbitmq).await;

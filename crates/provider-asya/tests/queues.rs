@@ -39,7 +39,7 @@ async fn queue_objects_are_kept_true() {
     if rig::is_skipped("queue objects") || rig::is_not_asked_for("queue objects") {
         return;
     }
-    let cluster = rig::kube::Cluster::start().await;
+    let cluster = rig::cluster::Cluster::start().await;
     let (rabbitmq, moto, ()) =
         tokio::join!(RabbitMq::start(), Moto::start(), cluster.install_kinds());
     let stage = Stage {

@@ -36,7 +36,7 @@ async fn the_api_server_takes_every_rendered_object() {
     if rig::is_skipped("rendered objects") {
         return;
     }
-    let cluster = rig::kube::Cluster::start().await;
+    let cluster = rig::cluster::Cluster::start().await;
     cluster.install_kinds().await;
     cluster.install_keda().await;
     let client = cluster.client().await;

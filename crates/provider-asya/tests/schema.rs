@@ -20,7 +20,7 @@ async fn the_api_server_takes_what_is_right_and_refuses_the_rest() {
     if rig::is_skipped("the schemas of the provider's kinds") {
         return;
     }
-    let cluster = rig::kube::Cluster::start().await;
+    let cluster = rig::cluster::Cluster::start().await;
     cluster.install_kinds().await;
     let client = cluster.client().await;
     defaults_are_filled_in(&client).await;

@@ -82,7 +82,7 @@ impl Moto {
 
 /// The program, installed into a virtual environment beside the real components if it is missing.
 fn program() -> PathBuf {
-    let folder = super::components().join("moto");
+    let folder = real::components::folder().join("moto");
     let program = folder.join("bin/moto_server");
     if !program.is_file() {
         run(Command::new("python3").args(["-m", "venv"]).arg(&folder));

@@ -7,7 +7,7 @@ use crate::workspace::{Metadata, Package};
 const LAYERS: &[&[&str]] = &[
     &["merge"],
     &["actor"],
-    &["function-kit"],
+    &["function-kit", "real"],
     &[
         "function-inject-sidecar",
         "function-render-deployment",

@@ -7,11 +7,13 @@ use std::process::Command;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::process::{Process, free_ports};
+use crate::process::{Process, free_ports};
+use crate::{PATIENCE, components};
 
 /// An API server without anything in it.
 pub struct Cluster {
@@ -22,15 +24,6 @@ pub struct Cluster {
 impl Cluster {
     /// Starts a cluster without nodes and waits until it is ready.
     pub async fn start() -> Self {
-        let bin = super::components().join("bin");
-        for program in ["kube-apiserver", "kube-controller-manager"] {
-            let path = bin.join(program);
-            assert!(
-                path.is_file(),
-                "{} is missing: run `cargo xtask real`",
-                path.display()
-            );
-        }
         let folder = tempfile::tempdir().expect("a temporary folder");
         let dir = folder.path();
         let [port, etcd, peer, manager] = free_ports();
@@ -43,12 +36,12 @@ impl Cluster {
         let etcd_url = format!("http://127.0.0.1:{etcd}");
         let processes = vec![
             start_etcd(dir, &etcd_url, peer),
-            start_api_server(&bin, dir, &etcd_url, port),
+            start_api_server(dir, &etcd_url, port),
         ];
         let mut cluster = Self { processes, folder };
         let client = cluster.client().await;
         let dir = cluster.folder.path().to_owned();
-        super::until("the API server is ready", || {
+        crate::until("the API server is ready", || {
             cluster
                 .processes
                 .iter_mut()
@@ -66,7 +59,7 @@ impl Cluster {
             }
         })
         .await;
-        let manager = start_controller_manager(&bin, &dir, manager);
+        let manager = start_controller_manager(&dir, manager);
         cluster.processes.push(manager);
         cluster
     }
@@ -80,24 +73,23 @@ impl Cluster {
     }
 
     /// Installs the kinds of the provider's package, and waits until they are served.
+    ///
+    /// # Panics
+    /// When the API server does not take them.
     pub async fn install_kinds(&self) {
-        let package =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../package/provider-asya/crds");
-        for file in fs::read_dir(package).expect("the package has kinds") {
+        let package = components::repository().join("package/provider-asya/crds");
+        let files = fs::read_dir(package).expect("the package has kinds");
+        for file in files {
             self.install(&file.expect("a file").path()).await;
         }
-        provider_asya::gate::served(&self.client().await, &provider_asya::gate::KINDS).await;
     }
 
-    /// Installs the kinds of KEDA.
+    /// Installs the kinds of KEDA, and waits until they are served.
+    ///
+    /// # Panics
+    /// When the API server does not take them.
     pub async fn install_keda(&self) {
-        let definitions = super::components().join("crds/keda.yaml");
-        assert!(
-            definitions.is_file(),
-            "{} is missing: run `cargo xtask real`",
-            definitions.display()
-        );
-        self.install(&definitions).await;
+        self.install(&components::definitions("keda")).await;
     }
 
     /// Installs the definitions of a file.
@@ -107,9 +99,15 @@ impl Cluster {
         for definition in actor::yaml::documents(&text).expect("YAML") {
             let definition: CustomResourceDefinition =
                 serde_json::from_value(definition).expect("a definition");
+            let name = definition.name_any();
             api.create(&PostParams::default(), &definition)
                 .await
-                .expect("the API server takes it");
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let is_served = await_condition(api.clone(), &name, conditions::is_crd_established());
+            tokio::time::timeout(PATIENCE, is_served)
+                .await
+                .unwrap_or_else(|_| panic!("{name} is not served within {PATIENCE:?}"))
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
 
@@ -135,8 +133,8 @@ fn start_etcd(dir: &Path, url: &str, peer: u16) -> Process {
     Process::start("etcd", &mut command, dir)
 }
 
-fn start_api_server(bin: &Path, dir: &Path, etcd_url: &str, port: u16) -> Process {
-    let mut command = Command::new(bin.join("kube-apiserver"));
+fn start_api_server(dir: &Path, etcd_url: &str, port: u16) -> Process {
+    let mut command = Command::new(components::program("kube-apiserver"));
     command.current_dir(dir).args([
         "--etcd-servers",
         etcd_url,
@@ -171,8 +169,8 @@ fn start_api_server(bin: &Path, dir: &Path, etcd_url: &str, port: u16) -> Proces
     Process::start("kube-apiserver", &mut command, dir)
 }
 
-fn start_controller_manager(bin: &Path, dir: &Path, port: u16) -> Process {
-    let mut command = Command::new(bin.join("kube-controller-manager"));
+fn start_controller_manager(dir: &Path, port: u16) -> Process {
+    let mut command = Command::new(components::program("kube-controller-manager"));
     command.current_dir(dir).args([
         "--kubeconfig",
         "admin.kubeconfig",

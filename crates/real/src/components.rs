@@ -1,0 +1,62 @@
+//! Where the real components are, as `cargo xtask real` built them.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// Whether the tests of this shall do nothing; says so if they shall.
+pub fn is_skipped(what: &str) -> bool {
+    let is_skipped = env::var_os("ASYA_SKIP_REAL").is_some_and(|value| value == "1");
+    if is_skipped {
+        println!("{what}: left out, since ASYA_SKIP_REAL is 1");
+    }
+    is_skipped
+}
+
+/// A program, such as `crossplane`.
+///
+/// # Panics
+/// When it was not built.
+pub fn program(name: &str) -> PathBuf {
+    existing(folder().join("bin").join(name))
+}
+
+/// The file with a component's custom resource definitions, such as those of `keda`.
+///
+/// # Panics
+/// When it is missing.
+pub fn definitions(name: &str) -> PathBuf {
+    existing(folder().join("crds").join(format!("{name}.yaml")))
+}
+
+fn existing(file: PathBuf) -> PathBuf {
+    assert!(
+        file.is_file(),
+        "{} is missing: run `cargo xtask real`, or set ASYA_SKIP_REAL=1 to leave such tests out",
+        file.display()
+    );
+    file
+}
+
+/// The folder that `cargo xtask real` builds into: `ASYA_REAL_DIR`, else
+/// `asya-real` in the user's cache.
+pub fn folder() -> PathBuf {
+    let set = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    set("ASYA_REAL_DIR")
+        .or_else(|| Some(set("XDG_CACHE_HOME")?.join("asya-real")))
+        .or_else(|| Some(set("HOME")?.join(".cache/asya-real")))
+        .unwrap_or_else(|| Path::new("asya-real").to_owned())
+}
+
+/// The root of the repository.
+///
+/// # Panics
+/// Never: this crate is in it.
+pub fn repository() -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let root = crates.and_then(Path::parent);
+    root.expect("this crate is in the repository").to_owned()
+}

@@ -1,0 +1,32 @@
+//! Real components for tests, each a process on loopback that ends with the value
+//! that stands for it.
+//!
+//! `cargo xtask real` builds them.
+
+pub mod cluster;
+pub mod components;
+pub mod process;
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+/// How long anything may take that a test waits for.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Asks again until there is an answer.
+///
+/// # Panics
+/// When there is none in time.
+pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "waited {PATIENCE:?} in vain until {what}"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
