@@ -12,16 +12,21 @@ pub const SUCCEEDED: &str = "crossplane.io/external-create-succeeded";
 /// A creation failed.
 pub const FAILED: &str = "crossplane.io/external-create-failed";
 
-/// How long ago a creation was begun of which neither success nor failure was
-/// recorded; nothing, where none was.
+/// Whether a creation was begun of which no success was recorded since.
 ///
-/// Names are ours to choose and creation takes what is there, so the pass goes
-/// on; but what is there may be half made.
-pub fn in_doubt_for(annotations: &BTreeMap<String, String>, now: Timestamp) -> Option<Duration> {
-    let pending = time(annotations, PENDING)?;
-    let later = |key| time(annotations, key).is_some_and(|time| time >= pending);
-    let is_in_doubt = !later(SUCCEEDED) && !later(FAILED);
-    is_in_doubt.then(|| Duration::try_from(now.duration_since(pending)).unwrap_or_default())
+/// What is there may be half made then, be it that the provider ended or that a
+/// call failed. Names are ours to choose and creation takes what is there, so it
+/// is simply done again until it succeeds.
+pub fn is_in_doubt(annotations: &BTreeMap<String, String>) -> bool {
+    time(annotations, PENDING).is_some_and(|pending| {
+        time(annotations, SUCCEEDED).is_none_or(|succeeded| succeeded < pending)
+    })
+}
+
+/// This moment, as the annotations have it: exact enough that of two creations within a
+/// second the later one shows.
+pub fn now() -> String {
+    format!("{:.6}", Timestamp::now())
 }
 
 /// Whether a creation succeeded less than `grace` ago, so that its queue may not be visible yet.
@@ -47,33 +52,40 @@ mod tests {
     }
 
     #[test]
-    fn a_creation_is_in_doubt_until_its_end_is_recorded() {
+    fn a_creation_is_in_doubt_until_its_success_is_recorded() {
         type Notes = &'static [(&'static str, &'static str)];
-        let now: Timestamp = "2026-01-01T00:00:30Z".parse().unwrap();
-        let cases: [(&str, Notes, bool); 6] = [
+        let cases: [(&str, Notes, bool); 7] = [
             ("never begun", &[], false),
             ("begun", &[(PENDING, "10")], true),
             ("done", &[(PENDING, "10"), (SUCCEEDED, "11")], false),
             (
-                "done within the second",
+                "done within a moment",
                 &[(PENDING, "10"), (SUCCEEDED, "10")],
                 false,
             ),
-            ("failed", &[(PENDING, "10"), (FAILED, "11")], false),
             (
-                "failed, then begun anew",
-                &[(PENDING, "12"), (FAILED, "11")],
+                "failed, which may leave it half made",
+                &[(PENDING, "10"), (FAILED, "11")],
+                true,
+            ),
+            (
+                "done, then begun anew",
+                &[(PENDING, "12"), (SUCCEEDED, "11")],
+                true,
+            ),
+            (
+                "begun anew within the second",
+                &[(PENDING, "11.000002"), (SUCCEEDED, "11.000001")],
                 true,
             ),
         ];
         for (reason, pairs, expected) in cases {
-            let found = in_doubt_for(&annotations(pairs), now).is_some();
-            assert_eq!(found, expected, "{reason}");
+            assert_eq!(is_in_doubt(&annotations(pairs)), expected, "{reason}");
         }
         let broken = BTreeMap::from([(PENDING.to_owned(), "soon".to_owned())]);
-        assert_eq!(in_doubt_for(&broken, now), None, "a time that nobody wrote");
-        let begun = annotations(&[(PENDING, "10")]);
-        assert_eq!(in_doubt_for(&begun, now), Some(Duration::from_secs(20)));
+        assert!(!is_in_doubt(&broken), "a time that nobody wrote");
+        let written = BTreeMap::from([(PENDING.to_owned(), now())]);
+        assert!(is_in_doubt(&written), "a time that we wrote");
     }
 
     #[test]

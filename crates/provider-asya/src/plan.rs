@@ -27,16 +27,28 @@ pub struct Facts<'a> {
     pub adoption: Adoption,
     /// Whether it was made just now, and may not be visible yet.
     pub is_new: bool,
-    /// How long ago its creation was begun, where that was interrupted.
-    pub in_doubt_for: Option<Duration>,
-    /// Time in which a queue that was made whole shows its counters.
-    pub counting: Duration,
+    /// Whether its creation was begun and never seen to end.
+    pub is_in_doubt: bool,
     /// How deletion goes, where the object is being deleted.
     pub deletion: Option<Deletion>,
     /// How long ago settings were written, where they were.
     pub since_update: Option<Duration>,
     /// Time that settings have to take effect.
     pub settling: Duration,
+}
+
+impl Facts<'_> {
+    /// Whether settings were written a moment ago and may not show yet.
+    fn is_settling(&self) -> bool {
+        self.since_update.is_some_and(|since| since < self.settling)
+    }
+
+    /// Whether `step`, decided after a whole look, settles that glances will do
+    /// for a while. A glance reads no mark and no binding: after a refusal, or
+    /// while something is still to be done, it would find that all is well.
+    pub fn settles(&self, step: &Step) -> bool {
+        *step == Step::Rest && !self.is_in_doubt && !self.is_settling()
+    }
 }
 
 /// Whether a queue without a mark may be taken.
@@ -66,11 +78,8 @@ pub struct Deletion {
 pub enum Step {
     /// Nothing: all is well, or what differs may not be written.
     Rest,
-    /// Make the queue.
+    /// Make the queue, or finish its creation.
     Create,
-    /// Delete the queue, whose creation was interrupted and which can hold
-    /// nothing, so that it is made whole.
-    Remake,
     /// Write these differences.
     Update(Vec<Drift>),
     /// Delete the queue.
@@ -88,8 +97,6 @@ pub enum Step {
 pub enum Waiting {
     /// A new queue to become visible.
     Visibility,
-    /// The broker to count a queue whose creation was interrupted.
-    Counters,
     /// Other finalizers to go.
     OtherFinalizers,
     /// The actor's scalers to go.
@@ -155,11 +162,11 @@ pub fn decide(facts: &Facts) -> Step {
     if let Some(refusal) = refusal(facts, found) {
         return Step::Refuse(refusal);
     }
-    if let Some(since) = facts.in_doubt_for
-        && found.counters.is_none()
+    if facts.is_in_doubt
         && found.mark == Mark::Of(facts.mark.to_string())
+        && facts.policies.may_create()
     {
-        return remake(facts, since);
+        return Step::Create;
     }
     let mut settable: Vec<Drift> = found
         .drift
@@ -170,27 +177,10 @@ pub fn decide(facts: &Facts) -> Step {
     if found.mark == Mark::None {
         settable.push(Drift::settable("owner", "nobody", facts.mark));
     }
-    let is_settling = facts
-        .since_update
-        .is_some_and(|since| since < facts.settling);
-    if settable.is_empty() || is_settling || !facts.policies.may_update() {
+    if settable.is_empty() || facts.is_settling() || !facts.policies.may_update() {
         return Step::Rest;
     }
     Step::Update(settable)
-}
-
-/// A quorum queue whose declaration was cut off is listed and has no process: it
-/// takes no message, is never counted, and declaring it again changes nothing.
-/// What was made whole is counted within seconds.
-fn remake(facts: &Facts, since: Duration) -> Step {
-    if since < facts.counting {
-        return Step::Wait(Waiting::Counters);
-    }
-    if facts.policies.may_create() {
-        Step::Remake
-    } else {
-        Step::Rest
-    }
 }
 
 fn decide_deletion(facts: &Facts, deletion: Deletion) -> Step {

@@ -42,7 +42,7 @@ struct Case {
     policies: &'static [&'static str],
     adoption: Adoption,
     is_new: bool,
-    in_doubt_for: Option<u64>,
+    is_in_doubt: bool,
     deletion: Option<Deletion>,
     since_update: Option<u64>,
 }
@@ -54,7 +54,7 @@ impl Case {
             policies: &["*"],
             adoption: Adoption::NotAsked,
             is_new: false,
-            in_doubt_for: None,
+            is_in_doubt: false,
             deletion: None,
             since_update: None,
         }
@@ -78,15 +78,18 @@ impl Case {
     }
 
     fn step(&self) -> Step {
-        decide(&Facts {
+        self.ask(decide)
+    }
+
+    fn ask<T>(&self, question: impl FnOnce(&Facts) -> T) -> T {
+        question(&Facts {
             name: NAME,
             observation: &self.observation,
             mark: &mark(),
             policies: &policies(self.policies),
             adoption: self.adoption,
             is_new: self.is_new,
-            in_doubt_for: self.in_doubt_for.map(Duration::from_secs),
-            counting: Duration::from_secs(30),
+            is_in_doubt: self.is_in_doubt,
             deletion: self.deletion,
             since_update: self.since_update.map(Duration::from_secs),
             settling: Duration::from_mins(1),
@@ -210,42 +213,71 @@ fn nobody_takes_a_queue_by_accident() {
 }
 
 #[test]
-fn a_queue_whose_creation_was_cut_off_is_made_whole() {
-    let counted = || {
-        let found = Found {
-            mark: ours(),
-            counters: Some(crate::counters::Counters::default()),
-            ..Found::default()
-        };
-        Case::of(Observation::Present(Box::new(found)))
-    };
-    let uncounted = || Case::of(present(ours(), &[]));
-    let doubt = |case: Case, seconds| Case {
-        in_doubt_for: Some(seconds),
-        ..case
+fn a_creation_that_was_cut_off_is_finished() {
+    let doubt = |mark: Mark| Case {
+        is_in_doubt: true,
+        ..Case::of(present(mark, &[]))
     };
     check(vec![
-        ("made, not counted yet", uncounted(), Step::Rest),
+        ("done", Case::of(present(ours(), &[])), Step::Rest),
+        ("cut off", doubt(ours()), Step::Create),
         (
-            "cut off just now",
-            doubt(uncounted(), 5),
-            Step::Wait(Waiting::Counters),
-        ),
-        ("cut off for good", doubt(uncounted(), 31), Step::Remake),
-        (
-            "cut off after the queue was made",
-            doubt(counted(), 31),
+            "cut off, and nothing may be made any more",
+            Case {
+                policies: &["Observe", "Update"],
+                ..doubt(ours())
+            },
             Step::Rest,
         ),
         (
             "another owner's",
-            doubt(Case::of(present(theirs(), &[])), 31),
+            doubt(theirs()),
             Step::Refuse(Refusal::Foreign {
                 name: NAME.to_owned(),
                 owner: "west/shop/cart".to_owned(),
             }),
         ),
     ]);
+}
+
+#[test]
+fn glances_will_do_only_after_a_whole_look_found_nothing_to_do() {
+    let wait = || Drift::settable("receiveWaitTimeSeconds", 0, 20);
+    let at_rest = || Case::of(present(ours(), &[]));
+    for (reason, case, expected) in [
+        ("all is well", at_rest(), true),
+        (
+            "what differs may not be written",
+            Case {
+                policies: &["Observe"],
+                ..Case::of(present(ours(), &[wait()]))
+            },
+            true,
+        ),
+        ("refused", Case::of(present(Mark::None, &[])), false),
+        ("to be made", Case::of(Observation::Absent), false),
+        ("to be written", Case::of(present(ours(), &[wait()])), false),
+        (
+            "written just now",
+            Case {
+                since_update: Some(10),
+                ..at_rest()
+            },
+            false,
+        ),
+        (
+            "in doubt",
+            Case {
+                is_in_doubt: true,
+                policies: &["Observe", "Update"],
+                ..at_rest()
+            },
+            false,
+        ),
+    ] {
+        let settles = case.ask(|facts| facts.settles(&decide(facts)));
+        assert_eq!(settles, expected, "{reason}");
+    }
 }
 
 #[test]

@@ -21,7 +21,8 @@ pub struct Timings {
     pub longest_backoff: Duration,
     /// Time that a new queue has to become visible.
     pub creation_grace: Duration,
-    /// Time in which a broker counts the messages of every queue that was made whole.
+    /// Time in which a broker counts the messages of every queue that works: several of
+    /// its own intervals, which are 5 s.
     pub counting: Duration,
     /// Wait after SQS refused a name that was deleted less than a minute ago.
     pub deleted_recently: Duration,
@@ -57,7 +58,7 @@ impl Default for Timings {
             first_backoff: seconds(1),
             longest_backoff: seconds(60),
             creation_grace: seconds(30),
-            counting: seconds(30),
+            counting: seconds(20),
             deleted_recently: seconds(65),
             whole_look: seconds(3600),
             settling: seconds(60),

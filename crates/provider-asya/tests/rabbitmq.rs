@@ -10,12 +10,18 @@
 
 mod rig;
 
+use std::time::Duration;
+
 use provider_asya::owner::OwnerMark;
+use provider_asya::transport::rabbitmq::api::Answer;
 use provider_asya::transport::rabbitmq::document::Wanted;
 use provider_asya::transport::rabbitmq::{Broker, RabbitMqExternal};
 use provider_asya::transport::{Depth, ExternalQueue as _, Fault, Found, Mark, Observation};
 use rig::rabbitmq::{RabbitMq, login};
 use serde_json::json;
+
+/// Time in which the broker counts every queue that works.
+const COUNTING: Duration = Duration::from_secs(20);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn queues_live_on_a_real_broker() {
@@ -30,6 +36,7 @@ async fn queues_live_on_a_real_broker() {
     an_unmarked_queue_is_adopted_with_its_messages(&broker).await;
     odd_names_are_taken_as_they_are(&broker).await;
     dead_letters_arrive_and_count(&broker).await;
+    a_declaration_that_was_cut_off_is_made_again(&broker).await;
     deletion_takes_everything_along_and_can_be_repeated(&broker).await;
     faults_say_what_is_wrong(&broker).await;
 }
@@ -48,7 +55,9 @@ fn wanted(name: &str, owner: &str) -> Wanted {
 }
 
 fn external(broker: &RabbitMq, wanted: Wanted) -> RabbitMqExternal {
-    Broker::new(broker.api.clone()).queue(wanted).unwrap()
+    Broker::new(broker.api.clone(), COUNTING)
+        .queue(wanted)
+        .unwrap()
 }
 
 async fn found(queue: &RabbitMqExternal, depth: Depth) -> Found {
@@ -56,16 +65,6 @@ async fn found(queue: &RabbitMqExternal, depth: Depth) -> Found {
         Observation::Present(found) => *found,
         Observation::Absent => panic!("the queue is absent"),
     }
-}
-
-async fn publish(broker: &RabbitMq, exchange: &str, key: &str) -> bool {
-    // The management API has no other way in; the exchange routes it as it routes a sidecar's.
-    let body = json!({"properties": {}, "routing_key": key, "payload": "{}", "payload_encoding": "string"});
-    broker
-        .api
-        .post(&["exchanges", "/", exchange, "publish"], &body)
-        .await
-        .unwrap()
 }
 
 async fn messages(broker: &RabbitMq, queue: &str) -> usize {
@@ -107,8 +106,8 @@ async fn a_queue_is_made_with_all_that_belongs_to_it(broker: &RabbitMq) {
 }
 
 async fn a_message_arrives_the_way_a_sidecar_sends_it(broker: &RabbitMq) {
-    assert!(publish(broker, "asya", "made").await);
-    assert!(publish(broker, "asya", "asya-made").await);
+    assert!(broker.publish("asya", "made").await);
+    assert!(broker.publish("asya", "asya-made").await);
     rig::until("both keys lead to the queue", || async {
         (messages(broker, "asya-made").await == 2).then_some(())
     })
@@ -256,7 +255,7 @@ async fn dead_letters_arrive_and_count(broker: &RabbitMq) {
     let letters = wanted("asya-letters", "east");
     let queue = external(broker, letters);
     queue.create().await.unwrap();
-    assert!(publish(broker, "asya", "letters").await);
+    assert!(broker.publish("asya", "letters").await);
     // Taken and given back until the limit is passed.
     rig::until("the message is a dead letter", || async {
         let body = json!({"count": 1, "ackmode": "reject_requeue_true", "encoding": "auto"});
@@ -272,6 +271,87 @@ async fn dead_letters_arrive_and_count(broker: &RabbitMq) {
         (found(&queue, Depth::Whole).await.held == Some(1)).then_some(())
     })
     .await;
+}
+
+async fn a_declaration_that_was_cut_off_is_made_again(broker: &RabbitMq) {
+    let cut = cut_off_declaration(broker).await;
+    let name = cut.name.clone();
+    let counting = Duration::from_secs(12); // twice the broker's own interval, and a little
+    let queue = Broker::new(broker.api.clone(), counting)
+        .queue(cut)
+        .unwrap();
+    assert_eq!(
+        found(&queue, Depth::Glance).await.unusable.as_deref(),
+        Some("the broker says that no member of the queue is online")
+    );
+    // To what somebody has bound a message may have been sent.
+    let bindings = ["bindings", "/", "e", "amq.direct", "q", &name];
+    broker
+        .api
+        .post(&bindings, &json!({"routing_key": "x"}))
+        .await
+        .unwrap();
+    let error = queue.create().await.unwrap_err();
+    assert!(matches!(error, Fault::NeverWhole { .. }), "{error}");
+    let binding = [bindings.as_slice(), &["x"]].concat();
+    broker.api.delete(&binding).await.unwrap();
+    rig::until("the queue is whole", || async {
+        match queue.create().await {
+            Ok(()) => Some(()),
+            Err(Fault::NotWholeYet { .. }) => None,
+            Err(error) => panic!("{error}"),
+        }
+    })
+    .await;
+    assert!(broker.publish("asya", &name).await);
+    rig::until("it counts what it gets", || async {
+        (messages(broker, &name).await == 1).then_some(())
+    })
+    .await;
+    queue.create().await.unwrap();
+    assert_eq!(messages(broker, &name).await, 1, "and keeps it");
+    queue.delete().await.unwrap();
+}
+
+/// A queue that is listed and has no process, as the broker leaves it when a client hangs up
+/// while it declares one. When this happens is chance, so it is tried until it does.
+async fn cut_off_declaration(broker: &RabbitMq) -> Wanted {
+    use tokio::io::AsyncWriteExt as _;
+
+    let address = broker.endpoint.trim_start_matches("http://");
+    for attempt in 0..2000_u64 {
+        let mut cut = wanted(&format!("asya-cut-{attempt}"), "east");
+        cut.queue.dead_letter.enabled = false;
+        let body = cut.queue_body().to_string();
+        let request = format!(
+            "PUT /api/queues/%2F/{} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            cut.name,
+            body.len()
+        );
+        let mut connection = tokio::net::TcpStream::connect(address).await.unwrap();
+        connection.write_all(request.as_bytes()).await.unwrap();
+        tokio::time::sleep(Duration::from_micros(500 * (attempt % 40))).await;
+        drop(connection);
+        // What is not cut off yet is by the second look.
+        for _ in 0..2 {
+            let path = ["queues", "/", &cut.name];
+            let Answer::Done(found) = broker.api.get(&path).await.unwrap() else {
+                break;
+            };
+            if found["online"] != json!([]) {
+                broker.api.delete(&path).await.unwrap();
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        if let Answer::Done(found) = broker.api.get(&["queues", "/", &cut.name]).await.unwrap()
+            && found["online"] == json!([])
+        {
+            return cut;
+        }
+    }
+    panic!("the broker finished every declaration");
 }
 
 async fn deletion_takes_everything_along_and_can_be_repeated(broker: &RabbitMq) {
@@ -303,7 +383,7 @@ async fn faults_say_what_is_wrong(broker: &RabbitMq) {
         .to_string();
     assert!(error.contains("has no virtual host \"nowhere\""), "{error}");
 
-    let stranger = Broker::new(login(&broker.endpoint, "guest", "wrong"));
+    let stranger = Broker::new(login(&broker.endpoint, "guest", "wrong"), COUNTING);
     let error = stranger
         .queue(wanted("asya-x", "east"))
         .unwrap()
@@ -316,7 +396,10 @@ async fn faults_say_what_is_wrong(broker: &RabbitMq) {
     );
 
     let [port] = rig::process::free_ports();
-    let down = Broker::new(login(&format!("http://127.0.0.1:{port}"), "guest", "guest"));
+    let down = Broker::new(
+        login(&format!("http://127.0.0.1:{port}"), "guest", "guest"),
+        COUNTING,
+    );
     let error = down
         .queue(wanted("asya-x", "east"))
         .unwrap()

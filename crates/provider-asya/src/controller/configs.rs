@@ -156,5 +156,5 @@ async fn pass<K: Config>(config: &K, context: &Context) -> kube::Result<()> {
             observed_generation: config.meta().generation,
         });
     }
-    writes::status(&api, &name, &json!(old), &json!(new)).await
+    writes::status(&api, &name, &json!(old), &json!(new), None).await
 }

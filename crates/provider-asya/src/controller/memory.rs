@@ -14,7 +14,7 @@ use crate::transport::Drift;
 pub struct Memory {
     /// Failures in a row.
     pub failures: u32,
-    /// The generation that was looked at whole, and when.
+    /// The generation that was looked at whole with nothing to do, and when.
     pub whole_look: Option<(i64, Instant)>,
     /// When settings were written last.
     pub updated: Option<Instant>,

@@ -20,7 +20,6 @@ use super::queues::Context;
 use super::{usage, writes};
 use crate::conditions::{self, Statement};
 use crate::kinds::Queue;
-use crate::plan::Step;
 use crate::policies::Policies;
 use crate::requeue::Next;
 use crate::transport::Fault;
@@ -153,19 +152,12 @@ impl<'a> Pass<'a> {
         self.status.at_provider.name = Some(name.clone());
         if let Some(found) = &found {
             self.report(found);
-            // Any other step says for itself what the queue is.
-            if matches!(step, Step::Rest | Step::Update(_)) {
-                self.say(match &found.unusable {
-                    Some(reason) => Statement::unavailable(reason.clone()),
-                    None => Statement::available(),
-                });
-            }
         }
         if !self.is_deleted() {
             let added = writes::finalizer(&self.api, &self.queue, FINALIZER, true).await?;
             self.queue = added.unwrap_or_else(|| self.queue.clone());
         }
-        self.act(step, &connection, &name).await
+        self.act(step, found.as_ref(), &connection, &name).await
     }
 
     /// Lets the object go.
@@ -313,7 +305,9 @@ impl<'a> Pass<'a> {
 
     async fn write_status(&mut self) -> kube::Result<()> {
         let (old, new) = (json!(self.old), json!(self.status));
-        writes::status(&self.api, &self.queue.name_any(), &old, &new).await?;
+        let version = self.queue.resource_version();
+        let name = self.queue.name_any();
+        writes::status(&self.api, &name, &old, &new, version.as_deref()).await?;
         if conditions::is_true(&self.status.conditions, actor::managed::READY)
             && !self.memory.was_ready
         {

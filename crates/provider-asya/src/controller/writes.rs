@@ -12,12 +12,15 @@ use serde_json::{Value, json};
 
 use super::patch;
 
-/// Writes the difference between two statuses, if there is one.
+/// Writes the difference between two statuses, if there is one. With `version` the
+/// write fails where the object is newer: the cache may be behind, and what is said
+/// from an old status would change what was said since.
 pub(super) async fn status<K>(
     api: &Api<K>,
     name: &str,
     old: &Value,
     new: &Value,
+    version: Option<&str>,
 ) -> kube::Result<()>
 where
     K: Clone + DeserializeOwned + Debug,
@@ -25,7 +28,10 @@ where
     let Some(difference) = patch::between(old, new) else {
         return Ok(());
     };
-    let body = json!({"status": difference});
+    let mut body = json!({"status": difference});
+    if let Some(version) = version {
+        body["metadata"] = json!({"resourceVersion": version});
+    }
     api.patch_status(name, &PatchParams::default(), &Patch::Merge(&body))
         .await
         .map(drop)

@@ -64,6 +64,27 @@ pub enum Fault {
         /// When it is tried again.
         after: Duration,
     },
+    /// The queue is listed, and whether it works is not known yet.
+    #[error(
+        "queue {name:?} is listed and not counted yet, and its declaration may have been cut off: it is \
+         looked at again"
+    )]
+    NotWholeYet {
+        /// The queue.
+        name: String,
+        /// When it is looked at again.
+        after: Duration,
+    },
+    /// The queue is listed, and does not seem to work.
+    #[error(
+        "queue {name:?} is listed and not counted, and is left alone since it may hold messages all the same: \
+         where this lasts its declaration was cut off, or its nodes are down; see that it has a leader, or \
+         delete it, upon which it is made anew"
+    )]
+    NeverWhole {
+        /// The queue.
+        name: String,
+    },
     /// The queue belongs to another owner.
     #[error(
         "queue {name:?} belongs to {owner:?}: choose another name with the annotation \
@@ -87,7 +108,7 @@ impl Fault {
     /// When to try again, where that is known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::DeletedRecently { after, .. } => Some(*after),
+            Self::DeletedRecently { after, .. } | Self::NotWholeYet { after, .. } => Some(*after),
             _ => None,
         }
     }

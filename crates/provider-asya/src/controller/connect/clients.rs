@@ -146,7 +146,10 @@ impl Connector {
             authorities: secrets.get(2).map(Vec::as_slice),
         };
         let api = RabbitMqApi::new(&login, self.timings.external_call)?;
-        Ok(Backend::RabbitMq(Box::new(Broker::new(api))))
+        Ok(Backend::RabbitMq(Box::new(Broker::new(
+            api,
+            self.timings.counting,
+        ))))
     }
 
     pub(super) async fn service(

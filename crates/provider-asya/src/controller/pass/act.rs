@@ -1,7 +1,6 @@
 //! The second half of a pass: do what was decided.
 
 use actor::names::EXTERNAL_NAME;
-use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tokio::time::Instant;
 
@@ -13,23 +12,24 @@ use crate::controller::writes;
 use crate::creation;
 use crate::plan::{Refusal, Step, Waiting};
 use crate::requeue::Next;
-use crate::transport::Drift;
+use crate::transport::{Drift, Found};
 
 impl Pass<'_> {
     pub(super) async fn act(
         &mut self,
         step: Step,
+        found: Option<&Found>,
         connection: &Connection,
         name: &str,
     ) -> Result<Next, Stop> {
         match step {
             Step::Rest => {
+                self.say_usable(found);
                 self.say(Statement::synced());
                 Ok(Next::Poll)
             }
             Step::Create => self.create(connection, name).await,
-            Step::Update(drift) => self.update(connection, &drift).await,
-            Step::Remake => self.remake(connection).await,
+            Step::Update(drift) => self.update(connection, found, &drift).await,
             Step::Delete => self.delete(connection).await,
             Step::Release => Err(self.release().await?),
             Step::Wait(waiting) => self.wait(&waiting).await,
@@ -48,17 +48,29 @@ impl Pass<'_> {
         }
     }
 
+    /// Says whether the queue can be used, after everything that it needs was found or made.
+    fn say_usable(&mut self, found: Option<&Found>) {
+        if let Some(found) = found {
+            self.say(match &found.unusable {
+                Some(reason) => Statement::unavailable(reason.clone()),
+                None => Statement::available(),
+            });
+        }
+    }
+
     async fn create(&mut self, connection: &Connection, name: &str) -> Result<Next, Stop> {
         let object = self.queue.name_any();
-        let begun = now();
+        let begun = creation::now();
         let version = self.queue.resource_version();
         let pending = [(creation::PENDING, begun.as_str())];
         // A conflict ends the pass here: this proves that we know the newest object.
         self.queue = writes::annotations(&self.api, &object, &pending, version.as_deref()).await?;
         self.say(Statement::creating());
-        let end = now();
-        if let Err(fault) = self.within(connection.external.create()).await {
-            writes::annotations(&self.api, &object, &[(creation::FAILED, &end)], None).await?;
+        let created = self.within(connection.external.create()).await;
+        let end = creation::now();
+        if let Err(fault) = created {
+            let failed = [(creation::FAILED, end.as_str())];
+            self.queue = writes::annotations(&self.api, &object, &failed, None).await?;
             return Err(self.fault("CannotCreateExternalResource", "create", &fault));
         }
         let done = [(creation::SUCCEEDED, end.as_str()), (EXTERNAL_NAME, name)];
@@ -70,7 +82,12 @@ impl Pass<'_> {
         Ok(Next::After(self.context.timings.first_backoff))
     }
 
-    async fn update(&mut self, connection: &Connection, drift: &[Drift]) -> Result<Next, Stop> {
+    async fn update(
+        &mut self,
+        connection: &Connection,
+        found: Option<&Found>,
+        drift: &[Drift],
+    ) -> Result<Next, Stop> {
         tracing::debug!(queue = %self.shown(), ?drift, "the queue differs");
         if let Err(fault) = self.within(connection.external.update()).await {
             return Err(self.fault("CannotUpdateExternalResource", "update", &fault));
@@ -78,19 +95,9 @@ impl Pass<'_> {
         self.memory.updated = Some(Instant::now());
         self.memory.whole_look = None;
         self.tell_success("UpdatedExternalResource", "update").await;
+        self.say_usable(found);
         self.say(Statement::synced());
         Ok(Next::Poll)
-    }
-
-    /// Removes a queue that can hold nothing; the next pass makes it.
-    async fn remake(&mut self, connection: &Connection) -> Result<Next, Stop> {
-        tracing::warn!(queue = %self.shown(), "the creation of the queue was cut off: it is made again");
-        self.say(Statement::creating());
-        if let Err(fault) = self.within(connection.external.delete()).await {
-            return Err(self.fault("CannotCreateExternalResource", "create", &fault));
-        }
-        self.say(Statement::synced());
-        Ok(Next::After(self.context.timings.first_backoff))
     }
 
     async fn delete(&mut self, connection: &Connection) -> Result<Next, Stop> {
@@ -113,11 +120,6 @@ impl Pass<'_> {
                     .await;
                 return Ok(Next::Backoff);
             }
-            Waiting::Counters => {
-                self.say(Statement::creating());
-                self.say(Statement::synced());
-                return Ok(Next::Backoff);
-            }
             Waiting::OtherFinalizers => "waits until other finalizers are removed".to_owned(),
             Waiting::Scalers => "waits until the actor's scalers are gone".to_owned(),
             Waiting::Empty(Some(0)) => {
@@ -137,8 +139,4 @@ impl Pass<'_> {
         self.say(Statement::synced());
         Ok(Next::Backoff)
     }
-}
-
-fn now() -> String {
-    format!("{:.0}", Timestamp::now())
 }

@@ -29,7 +29,8 @@ impl Pass<'_> {
         let needs_whole = self
             .memory
             .needs_whole_look(generation, self.context.timings.whole_look);
-        let mut depth = if needs_whole || self.is_deleted() {
+        let is_in_doubt = creation::is_in_doubt(self.queue.annotations());
+        let mut depth = if needs_whole || is_in_doubt || self.is_deleted() {
             Depth::Whole
         } else {
             Depth::Glance
@@ -58,8 +59,7 @@ impl Pass<'_> {
                     Timestamp::now(),
                     self.context.timings.creation_grace,
                 ),
-                in_doubt_for: creation::in_doubt_for(self.queue.annotations(), Timestamp::now()),
-                counting: self.context.timings.counting,
+                is_in_doubt,
                 deletion: self.deletion(&observation).await?,
                 since_update: self.memory.updated.map(|at| at.elapsed()),
                 settling: self.context.timings.settling,
@@ -69,12 +69,13 @@ impl Pass<'_> {
                 // What a whole look had no remedy for.
                 step = Step::Rest;
             }
+            let settles = facts.settles(&step);
             let found = match observation {
                 Observation::Present(found) => Some(*found),
                 Observation::Absent => None,
             };
             if depth == Depth::Whole {
-                self.memory.whole_look = Some((generation, Instant::now()));
+                self.memory.whole_look = settles.then(|| (generation, Instant::now()));
                 self.settle(&step, found.as_ref(), connection).await?;
             }
             return Ok((step, found));

@@ -54,6 +54,8 @@ pub struct Api {
 pub enum Answer {
     /// Done; the body, or null.
     Done(Value),
+    /// Done, and it was not there before.
+    Made,
     /// There is no such thing.
     Absent,
 }
@@ -106,16 +108,19 @@ impl Api {
 
     /// Writes to this path; `false` when what contains it is absent.
     pub async fn put(&self, path: &[&str], body: &Value) -> Result<bool, Fault> {
-        let action = format!("write {}", path.join(" "));
-        let answer = self.call(Method::PUT, path, Some(body), action).await?;
-        Ok(answer != Answer::Absent)
+        Ok(self.declare(path, body).await? != Answer::Absent)
     }
 
-    /// Adds to the list at this path; `false` when what contains it is absent.
-    pub async fn post(&self, path: &[&str], body: &Value) -> Result<bool, Fault> {
+    /// Declares what is at this path, which tells whether it was there before.
+    pub async fn declare(&self, path: &[&str], body: &Value) -> Result<Answer, Fault> {
+        let action = format!("write {}", path.join(" "));
+        self.call(Method::PUT, path, Some(body), action).await
+    }
+
+    /// Adds to the list at this path; [`Answer::Absent`] when what contains it is.
+    pub async fn post(&self, path: &[&str], body: &Value) -> Result<Answer, Fault> {
         let action = format!("add to {}", path.join(" "));
-        let answer = self.call(Method::POST, path, Some(body), action).await?;
-        Ok(answer != Answer::Absent)
+        self.call(Method::POST, path, Some(body), action).await
     }
 
     /// Deletes what is at this path, if anything is.
@@ -172,6 +177,7 @@ impl Api {
         if status.is_success() {
             return match json {
                 Some(json) => Ok(Answer::Done(json)),
+                None if status == StatusCode::CREATED && body.is_empty() => Ok(Answer::Made),
                 None if body.is_empty() => Ok(Answer::Done(Value::Null)),
                 None => {
                     let cause = "the answer is not JSON: is this the management API?".to_owned();
@@ -329,6 +335,7 @@ mod tests {
         };
         let own = r#"{"error":"Object Not Found","reason":"Not Found"}"#;
         assert_eq!(read(404, own), Ok(Answer::Absent));
+        assert_eq!(read(201, ""), Ok(Answer::Made));
         assert_eq!(read(204, ""), Ok(Answer::Done(Value::Null)));
         let cases = [
             (

@@ -3,6 +3,7 @@
 pub mod api;
 pub mod document;
 mod seen;
+mod whole;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use tokio::time::Instant;
 use self::api::{Answer, Api};
 use self::document::{Version, Wanted};
 use self::seen::Surroundings;
+use self::whole::{Mending, Suspects};
 use super::{Depth, ExternalQueue, Fault, Observation};
 
 /// How long a broker's version is believed: brokers are upgraded under us.
@@ -26,14 +28,19 @@ const VERSION_BELIEVED: Duration = Duration::from_mins(10);
 pub struct Broker {
     api: Api,
     version: Arc<Mutex<Option<(Version, Instant)>>>,
+    counting: Duration,
+    suspects: Suspects,
 }
 
 impl Broker {
-    /// The broker that this API belongs to.
-    pub fn new(api: Api) -> Self {
+    /// The broker that this API belongs to. Within `counting` it counts the
+    /// messages of every queue that has a leader.
+    pub fn new(api: Api, counting: Duration) -> Self {
         Self {
             api,
             version: Arc::default(),
+            counting,
+            suspects: Suspects::default(),
         }
     }
 
@@ -55,7 +62,7 @@ impl Broker {
         let overview = self.api.get(&["overview"]).await?;
         let text = match &overview {
             Answer::Done(overview) => overview["rabbitmq_version"].as_str().unwrap_or_default(),
-            Answer::Absent => "",
+            Answer::Made | Answer::Absent => "",
         };
         let version = Version::parse(text).ok_or_else(|| Fault::Failed {
             endpoint: self.api.endpoint().to_owned(),
@@ -64,6 +71,14 @@ impl Broker {
         })?;
         *self.known_version() = Some((version, Instant::now()));
         Ok(version)
+    }
+
+    /// Whether it counts messages at all: an administrator can turn that off.
+    async fn counts_messages(&self) -> Result<bool, Fault> {
+        Ok(match self.api.get(&["overview"]).await? {
+            Answer::Done(overview) => overview["disable_stats"] == Value::Bool(false),
+            _ => false,
+        })
     }
 
     fn known_version(&self) -> std::sync::MutexGuard<'_, Option<(Version, Instant)>> {
@@ -143,12 +158,25 @@ impl RabbitMqExternal {
             .get(&["bindings", vhost, "e", exchange, "q", name])
             .await?;
         let policies = self.api().get(&["policies", vhost]).await?;
-        let dead_letter_queue = self.read_queue(&self.wanted.dead_letter_queue()).await?;
+        let letters = self.wanted.dead_letter_queue();
+        let dead_letter_queue = self.read_queue(&letters).await?;
+        let dead_letter_bindings = self
+            .api()
+            .get(&[
+                "bindings",
+                vhost,
+                "e",
+                &self.wanted.dead_letter_exchange(),
+                "q",
+                &letters,
+            ])
+            .await?;
         Ok(Surroundings {
             exchange: done(exchange_found),
             bindings: list(bindings),
             policies: list(policies),
             dead_letter_queue: done(dead_letter_queue),
+            dead_letter_bindings: list(dead_letter_bindings),
         })
     }
 
@@ -156,16 +184,18 @@ impl RabbitMqExternal {
         self.api().get(&["queues", self.vhost(), name]).await
     }
 
-    /// Exchange and policy come before the queue, and bindings before anybody
-    /// is told of it: there is no moment in which a message could be lost.
+    /// Exchange and policy come before the queue, and bindings once it is whole
+    /// and before anybody is told of it: there is no moment in which a message
+    /// could be lost.
     async fn make(&self) -> Result<(), Fault> {
         let version = self.broker.version().await?;
         self.put_exchange(&self.wanted.queue.exchange, "topic")
             .await?;
-        self.make_dead_letter_queue(version).await?;
+        self.make_dead_letter_queue(version, Mending::Allowed)
+            .await?;
         let definition = self.wanted.definition(version);
         self.put_policy(&self.wanted.name, &definition).await?;
-        self.put_queue(&self.wanted.name).await?;
+        self.declare(&self.wanted.name, Mending::Allowed).await?;
         self.bind(
             &self.wanted.queue.exchange,
             &self.wanted.name,
@@ -182,7 +212,8 @@ impl RabbitMqExternal {
             self.put_exchange(&self.wanted.queue.exchange, "topic")
                 .await?;
         }
-        self.make_dead_letter_queue(version).await?;
+        self.make_dead_letter_queue(version, Mending::Forbidden)
+            .await?;
         self.put_policy(&self.wanted.name, &self.wanted.definition(version))
             .await?;
         let mut keys: Vec<String> = seen::missing_keys(&self.wanted, &around).cloned().collect();
@@ -199,7 +230,11 @@ impl RabbitMqExternal {
             .await
     }
 
-    async fn make_dead_letter_queue(&self, version: Version) -> Result<(), Fault> {
+    async fn make_dead_letter_queue(
+        &self,
+        version: Version,
+        mending: Mending,
+    ) -> Result<(), Fault> {
         if !self.wanted.queue.dead_letter.enabled {
             return Ok(());
         }
@@ -211,7 +246,7 @@ impl RabbitMqExternal {
         self.put_exchange(&exchange, "direct").await?;
         self.put_policy(&queue, &self.wanted.dead_letter_definition(version))
             .await?;
-        self.put_queue(&queue).await?;
+        self.declare(&queue, mending).await?;
         self.bind(&exchange, &queue, std::slice::from_ref(&queue))
             .await
     }
@@ -239,22 +274,6 @@ impl RabbitMqExternal {
         )
     }
 
-    /// Makes the queue, and reads its owner back: the broker answers to a second
-    /// owner as if the queue had been made for them.
-    async fn put_queue(&self, name: &str) -> Result<(), Fault> {
-        let body = self.wanted.queue_body();
-        self.written(
-            self.api()
-                .put(&["queues", self.vhost(), name], &body)
-                .await?,
-        )?;
-        match self.read_queue(name).await? {
-            Answer::Done(found) => self.check_owner(name, &found),
-            // Deleted by somebody in this moment: the next look finds out.
-            Answer::Absent => Ok(()),
-        }
-    }
-
     fn check_owner(&self, name: &str, queue: &Value) -> Result<(), Fault> {
         match seen::owner(queue) {
             Some(owner) if owner == self.wanted.mark.as_str() => Ok(()),
@@ -268,11 +287,9 @@ impl RabbitMqExternal {
     async fn bind(&self, exchange: &str, queue: &str, keys: &[String]) -> Result<(), Fault> {
         let path = ["bindings", self.vhost(), "e", exchange, "q", queue];
         for key in keys {
-            self.written(
-                self.api()
-                    .post(&path, &self.wanted.binding_body(key))
-                    .await?,
-            )?;
+            let body = self.wanted.binding_body(key);
+            let answer = self.api().post(&path, &body).await?;
+            self.written(answer != Answer::Absent)?;
         }
         Ok(())
     }
@@ -316,7 +333,7 @@ impl RabbitMqExternal {
 fn done(answer: Answer) -> Option<Value> {
     match answer {
         Answer::Done(value) => Some(value),
-        Answer::Absent => None,
+        Answer::Made | Answer::Absent => None,
     }
 }
 

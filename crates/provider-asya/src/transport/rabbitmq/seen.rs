@@ -18,6 +18,8 @@ pub(super) struct Surroundings {
     pub(super) policies: Vec<Value>,
     /// The dead-letter queue, if it is there.
     pub(super) dead_letter_queue: Option<Value>,
+    /// Bindings from its exchange to it.
+    pub(super) dead_letter_bindings: Vec<Value>,
 }
 
 /// What a glance tells, and with `surroundings` a whole look.
@@ -83,7 +85,8 @@ fn mark(queue: &Value, surroundings: Option<&Surroundings>) -> Mark {
     of_binding.map_or(Mark::None, |owner| Mark::Of(owner.to_owned()))
 }
 
-fn counters(queue: &Value) -> Option<Counters> {
+/// The messages in a queue, once the broker has counted them.
+pub(super) fn counters(queue: &Value) -> Option<Counters> {
     Some(Counters {
         queued: queue["messages_ready"].as_u64()?,
         processing: queue["messages_unacknowledged"].as_u64()?,
@@ -91,6 +94,10 @@ fn counters(queue: &Value) -> Option<Counters> {
 }
 
 fn unusable(queue: &Value) -> Option<String> {
+    // Only queues with members list those that are online.
+    if queue["online"].as_array().is_some_and(Vec::is_empty) {
+        return Some("the broker says that no member of the queue is online".to_owned());
+    }
     let state = queue["state"].as_str()?;
     ["down", "crashed", "stopped", "minority", "terminated"]
         .contains(&state)
@@ -234,6 +241,15 @@ fn surrounding_differences(wanted: &Wanted, version: Version, around: &Surroundi
                 "absent",
                 format!("queue {name:?}"),
             ));
+        } else if !is_bound(&around.dead_letter_bindings, &name, wanted) {
+            drift.push(Drift::settable(
+                "deadLetter",
+                "unbound",
+                format!(
+                    "queue {name:?} bound to {:?}",
+                    wanted.dead_letter_exchange()
+                ),
+            ));
         }
         let definition = wanted.dead_letter_definition(version);
         drift.extend(policy_difference(around, wanted, &name, &definition));
@@ -246,10 +262,17 @@ pub(super) fn missing_keys<'a>(
     wanted: &'a Wanted,
     around: &'a Surroundings,
 ) -> impl Iterator<Item = &'a String> {
-    wanted.queue.routing_keys.iter().filter(|key| {
-        !around.bindings.iter().any(|binding| {
-            binding["routing_key"] == json!(key) && owner(binding) == Some(wanted.mark.as_str())
-        })
+    wanted
+        .queue
+        .routing_keys
+        .iter()
+        .filter(|key| !is_bound(&around.bindings, key, wanted))
+}
+
+/// Whether a binding by this key is ours.
+fn is_bound(bindings: &[Value], key: &str, wanted: &Wanted) -> bool {
+    bindings.iter().any(|binding| {
+        binding["routing_key"] == json!(key) && owner(binding) == Some(wanted.mark.as_str())
     })
 }
 

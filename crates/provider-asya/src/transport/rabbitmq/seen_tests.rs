@@ -49,6 +49,7 @@ fn around() -> Surroundings {
         )],
         dead_letter_queue: Some(json!({
             "arguments": {OWNER_ARGUMENT: "east/shop/cart"}, "messages": 4})),
+        dead_letter_bindings: vec![binding("asya-cart-dlq")],
     }
 }
 
@@ -97,9 +98,32 @@ fn what_the_broker_has_not_counted_is_unknown() {
 }
 
 #[test]
+fn a_queue_that_cannot_serve_is_said_to_be_unusable() {
+    for (reason, key, value, expected) in [
+        ("at work", "online", json!(["rabbit@a"]), None),
+        (
+            "its declaration was cut off, or its nodes are down",
+            "online",
+            json!([]),
+            Some("the broker says that no member of the queue is online"),
+        ),
+        (
+            "without a quorum",
+            "state",
+            json!("minority"),
+            Some("the broker says that the queue is minority"),
+        ),
+    ] {
+        let mut queue = queue();
+        queue[key] = value;
+        assert_eq!(look(&queue, None).unusable.as_deref(), expected, "{reason}");
+    }
+}
+
+#[test]
 fn each_difference_is_found_with_what_can_be_done_about_it() {
     type Change = fn(&mut Value, &mut Surroundings);
-    let cases: [(&str, Change, &str, DriftKind); 9] = [
+    let cases: [(&str, Change, &str, DriftKind); 10] = [
         (
             "another type",
             |queue, _| queue["type"] = json!("classic"),
@@ -151,6 +175,12 @@ fn each_difference_is_found_with_what_can_be_done_about_it() {
         (
             "no dead-letter queue",
             |_, around| around.dead_letter_queue = None,
+            "deadLetter",
+            DriftKind::Settable,
+        ),
+        (
+            "a dead-letter queue that nothing leads to",
+            |_, around| around.dead_letter_bindings.clear(),
             "deadLetter",
             DriftKind::Settable,
         ),
