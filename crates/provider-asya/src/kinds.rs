@@ -3,6 +3,7 @@
 //! Spec and status are those of the crate `actor`, from which the
 //! CustomResourceDefinitions are generated too.
 
+use actor::managed::Condition;
 use actor::provider_config::{
     ClusterProviderConfigSpec, ProviderConfigSpec, ProviderConfigStatus, Usage,
 };
@@ -13,6 +14,18 @@ use serde::{Deserialize, Serialize};
 
 /// Group of the kinds.
 pub const GROUP: &str = "provider.asya.sh";
+
+/// A kind whose objects Crossplane manages: they are ready or not, and synced or not.
+pub trait Managed: kube::Resource<DynamicType = ()> + k8s_openapi::Resource {
+    /// What is said of the object.
+    fn conditions(&self) -> &[Condition];
+}
+
+impl Managed for Queue {
+    fn conditions(&self) -> &[Condition] {
+        &self.status.conditions
+    }
+}
 
 macro_rules! kind {
     ($type:ident, $scope:ty, $plural:literal, $doc:literal, {$($(#[$attribute:meta])* $field:ident: $of:ty),*}) => {

@@ -1,13 +1,14 @@
 //! What is counted, in the names that dashboards for Crossplane know.
+//!
+//! `families!` below is the one table of all there is; the test beside it holds
+//! the names, labels and help texts as a scraper sees them.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+mod life;
+
 use std::time::Duration;
 
 use actor::managed::{READY, SYNCED};
-use jiff::Timestamp;
 use k8s_openapi::Resource;
-use kube::ResourceExt as _;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -15,8 +16,12 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+pub use self::life::{Life, Outcome};
 use crate::conditions;
-use crate::kinds::Queue;
+use crate::kinds::Managed;
+
+/// The type of what [`Metrics::text`] writes; Prometheus 3 refuses an answer without one.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfController {
@@ -34,16 +39,70 @@ struct OfKind {
     gvk: String,
 }
 
-/// All metrics of this process.
-pub struct Metrics {
-    registry: Mutex<Registry>,
-    passes: Family<OfResult, Counter>,
-    errors: Family<OfController, Counter>,
-    times: Family<OfController, Histogram>,
-    first_ready: Family<OfKind, Histogram>,
-    exists: Family<OfKind, Gauge>,
-    ready: Family<OfKind, Gauge>,
-    synced: Family<OfKind, Gauge>,
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfRequest {
+    code: String,
+    method: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfService {
+    service: String,
+}
+
+type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
+
+macro_rules! families {
+    ($($field:ident: $family:ty = $new:expr, $name:literal, $help:literal;)*) => {
+        /// All metrics of this process.
+        #[derive(Debug)]
+        pub struct Metrics {
+            registry: Registry,
+            $($field: $family,)*
+        }
+
+        impl Metrics {
+            /// Metrics that count from zero.
+            pub fn new() -> Self {
+                let mut registry = Registry::default();
+                $(let $field: $family = $new;)*
+                $(registry.register($name, $help, $field.clone());)*
+                Self { registry, $($field,)* }
+            }
+        }
+    };
+}
+
+// The encoder adds `_total` to the names of counters, and a period to each help text.
+families! {
+    passes: Family<OfResult, Counter> = Family::default(),
+        "controller_runtime_reconcile", "Passes by controller and result";
+    errors: Family<OfController, Counter> = Family::default(),
+        "controller_runtime_reconcile_errors", "Failed passes by controller";
+    times: Histograms<OfController> = Family::new_with_constructor(of_passes),
+        "controller_runtime_reconcile_time_seconds", "Length of passes by controller";
+    exists: Family<OfKind, Gauge> = Family::default(),
+        "crossplane_managed_resource_exists", "Objects by kind";
+    ready: Family<OfKind, Gauge> = Family::default(),
+        "crossplane_managed_resource_ready", "Objects that are ready, by kind";
+    synced: Family<OfKind, Gauge> = Family::default(),
+        "crossplane_managed_resource_synced", "Objects whose last pass worked, by kind";
+    first_pass: Histograms<OfKind> = Family::new_with_constructor(of_objects),
+        "crossplane_managed_resource_first_time_to_reconcile_seconds",
+        "Time from the creation of an object to the first pass over it";
+    first_ready: Histograms<OfKind> = Family::new_with_constructor(of_objects),
+        "crossplane_managed_resource_first_time_to_readiness_seconds",
+        "Time from the creation of an object to its first readiness";
+    deletion: Histograms<OfKind> = Family::new_with_constructor(of_objects),
+        "crossplane_managed_resource_deletion_seconds",
+        "Time from the request to delete an object to its end";
+    drift: Histograms<OfKind> = Family::new_with_constructor(of_objects),
+        "crossplane_managed_resource_drift_seconds",
+        "Time from the last pass that found an object true to the one that had to change something";
+    requests: Family<OfRequest, Counter> = Family::default(),
+        "rest_client_requests", "Requests to the Kubernetes API by status code and method";
+    calls: Family<OfService, Counter> = Family::default(),
+        "asya_provider_external_calls", "Calls to brokers and services, repeated ones of their clients left out";
 }
 
 impl Default for Metrics {
@@ -53,62 +112,6 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Metrics that count from zero.
-    pub fn new() -> Self {
-        let mut registry = Registry::default();
-        let metrics = Self {
-            registry: Mutex::default(),
-            passes: Family::default(),
-            errors: Family::default(),
-            times: Family::new_with_constructor(of_passes),
-            first_ready: Family::new_with_constructor(of_objects),
-            exists: Family::default(),
-            ready: Family::default(),
-            synced: Family::default(),
-        };
-        // The encoder adds `_total` to counters by itself.
-        registry.register(
-            "controller_runtime_reconcile",
-            "Passes by controller and result",
-            metrics.passes.clone(),
-        );
-        registry.register(
-            "controller_runtime_reconcile_errors",
-            "Failed passes by controller",
-            metrics.errors.clone(),
-        );
-        registry.register(
-            "controller_runtime_reconcile_time_seconds",
-            "Length of passes by controller",
-            metrics.times.clone(),
-        );
-        registry.register(
-            "crossplane_managed_resource_first_time_to_readiness_seconds",
-            "Time from creation of an object to its first readiness",
-            metrics.first_ready.clone(),
-        );
-        registry.register(
-            "crossplane_managed_resource_exists",
-            "Objects by kind",
-            metrics.exists.clone(),
-        );
-        registry.register(
-            "crossplane_managed_resource_ready",
-            "Objects that are ready, by kind",
-            metrics.ready.clone(),
-        );
-        registry.register(
-            "crossplane_managed_resource_synced",
-            "Objects whose last pass worked, by kind",
-            metrics.synced.clone(),
-        );
-        *metrics
-            .registry
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = registry;
-        metrics
-    }
-
     /// Counts a pass.
     pub fn pass(&self, controller: &str, is_failure: bool, length: Duration) {
         let of = || OfController {
@@ -129,41 +132,44 @@ impl Metrics {
             .observe(length.as_secs_f64());
     }
 
-    /// Counts the first time that an object is ready, unless it was before we knew it.
-    pub fn ready(&self, queue: &Queue, was_before: bool) {
-        let Some(created) = queue.creation_timestamp() else {
-            return;
-        };
-        if !was_before {
-            let age = Timestamp::now().duration_since(created.0).as_secs_f64();
-            self.first_ready
-                .get_or_create(&gvk::<Queue>())
-                .observe(age.max(0.0));
-        }
-    }
-
-    /// Sets the gauges over all objects.
-    pub fn survey<'a>(&self, queues: impl Iterator<Item = &'a Queue>) {
+    /// Sets the gauges over all objects of a kind.
+    pub fn survey<'a, K: Managed + 'a>(&self, objects: impl Iterator<Item = &'a K>) {
         let (mut exists, mut ready, mut synced) = (0, 0, 0);
-        for queue in queues {
+        for object in objects {
             exists += 1;
-            ready += i64::from(conditions::is_true(&queue.status.conditions, READY));
-            synced += i64::from(conditions::is_true(&queue.status.conditions, SYNCED));
+            ready += i64::from(conditions::is_true(object.conditions(), READY));
+            synced += i64::from(conditions::is_true(object.conditions(), SYNCED));
         }
         for (gauge, value) in [
             (&self.exists, exists),
             (&self.ready, ready),
             (&self.synced, synced),
         ] {
-            gauge.get_or_create(&gvk::<Queue>()).set(value);
+            gauge.get_or_create(&of_kind::<K>()).set(value);
         }
+    }
+
+    /// Counts a request to the Kubernetes API; without an answer the code is `<error>`.
+    pub fn request(&self, method: &str, code: Option<u16>) {
+        let of_request = OfRequest {
+            code: code.map_or_else(|| "<error>".to_owned(), |code| code.to_string()),
+            method: method.to_owned(),
+        };
+        self.requests.get_or_create(&of_request).inc();
+    }
+
+    /// What counts the calls to this service, `rabbitmq` or `sqs`.
+    pub fn calls_to(&self, service: &str) -> Counter {
+        let of_service = OfService {
+            service: service.to_owned(),
+        };
+        self.calls.get_or_create(&of_service).clone()
     }
 
     /// Everything, as a scraper reads it.
     pub fn text(&self) -> String {
-        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
-        if let Err(error) = prometheus_client::encoding::text::encode(&mut text, &registry) {
+        if let Err(error) = prometheus_client::encoding::text::encode(&mut text, &self.registry) {
             tracing::error!(%error, "cannot write metrics");
         }
         text
@@ -180,7 +186,7 @@ fn of_objects() -> Histogram {
     Histogram::new(exponential_buckets(0.5, 2.0, 14))
 }
 
-fn gvk<K: Resource>() -> OfKind {
+fn of_kind<K: Resource>() -> OfKind {
     OfKind {
         gvk: format!("{}, Kind={}", K::API_VERSION, K::KIND),
     }
@@ -189,24 +195,46 @@ fn gvk<K: Resource>() -> OfKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::Queue;
 
     #[test]
-    fn passes_are_counted_in_the_names_that_dashboards_know() {
+    fn metrics_have_the_names_labels_and_texts_that_dashboards_know() {
         let metrics = Metrics::new();
         metrics.pass("queue", false, Duration::from_millis(10));
         metrics.pass("queue", true, Duration::from_millis(10));
-        metrics.survey([].into_iter());
-        let text = metrics.text();
-        for line in [
-            "controller_runtime_reconcile_total{controller=\"queue\",result=\"error\"} 1",
-            "controller_runtime_reconcile_errors_total{controller=\"queue\"} 1",
-            "controller_runtime_reconcile_time_seconds_count{controller=\"queue\"} 2",
-            "crossplane_managed_resource_exists{gvk=\"provider.asya.sh/v1alpha1, Kind=Queue\"} 0",
+        metrics.survey::<Queue>([].into_iter());
+        metrics.request("GET", Some(200));
+        metrics.request("GET", None);
+        metrics.calls_to("rabbitmq").inc();
+        for histogram in [
+            &metrics.first_pass,
+            &metrics.first_ready,
+            &metrics.deletion,
+            &metrics.drift,
         ] {
-            assert!(
-                text.lines().any(|found| found == line),
-                "no {line} in\n{text}"
-            );
+            histogram.get_or_create(&of_kind::<Queue>()).observe(1.0);
         }
+        // Buckets are a matter of taste, apart from those that must be there; the order of
+        // label values is that of a hash map.
+        let is_stable = |line: &&str| {
+            *line != "# EOF" && (!line.contains("le=\"") || line.contains("le=\"+Inf\""))
+        };
+        let text = metrics.text();
+        let mut found: Vec<Vec<&str>> = Vec::new();
+        for line in text.lines().filter(is_stable) {
+            if line.starts_with("# HELP") || found.is_empty() {
+                found.push(Vec::new());
+            }
+            found.last_mut().unwrap().push(line);
+        }
+        for family in &mut found {
+            family[2..].sort_unstable();
+        }
+        let found = found.concat().join("\n");
+        assert_eq!(
+            found,
+            include_str!("metrics/exposition.txt").trim_end(),
+            "found:\n{found}"
+        );
     }
 }

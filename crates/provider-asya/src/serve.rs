@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -14,7 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
-use crate::metrics::Metrics;
+use crate::metrics::{self, Metrics};
 
 /// What the server shows.
 #[derive(Clone)]
@@ -68,8 +69,15 @@ fn answer(path: &str, shown: &Shown) -> Response<Full<Bytes>> {
             "there are /metrics, /healthz and /readyz\n".to_owned(),
         ),
     };
+    let content = if path == "/metrics" {
+        metrics::CONTENT_TYPE
+    } else {
+        "text/plain; charset=utf-8"
+    };
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content));
     response
 }
 
@@ -96,5 +104,10 @@ mod tests {
         ] {
             assert_eq!(answer(path, &shown).status().as_u16(), status, "{path}");
         }
+        assert_eq!(
+            answer("/metrics", &shown).headers()[CONTENT_TYPE],
+            metrics::CONTENT_TYPE,
+            "Prometheus 3 reads nothing without it"
+        );
     }
 }

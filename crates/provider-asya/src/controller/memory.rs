@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::metrics::Life;
 use crate::transport::Drift;
 
 /// What is remembered of one object.
@@ -26,8 +27,8 @@ pub struct Memory {
     pub accepted: Vec<Drift>,
     /// Whether the use of the ProviderConfig is on record.
     pub is_use_recorded: bool,
-    /// Whether the object was ever ready.
-    pub was_ready: bool,
+    /// What of its life was counted.
+    pub life: Life,
 }
 
 impl Memory {

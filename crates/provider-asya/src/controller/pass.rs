@@ -307,17 +307,12 @@ impl<'a> Pass<'a> {
         let (old, new) = (json!(self.old), json!(self.status));
         let version = self.queue.resource_version();
         let name = self.queue.name_any();
-        writes::status(&self.api, &name, &old, &new, version.as_deref()).await?;
-        if conditions::is_true(&self.status.conditions, actor::managed::READY)
-            && !self.memory.was_ready
-        {
-            self.memory.was_ready = true;
-            self.context.metrics.ready(
-                &self.queue,
-                conditions::is_true(&self.old.conditions, actor::managed::READY),
-            );
-        }
-        Ok(())
+        writes::status(&self.api, &name, &old, &new, version.as_deref()).await
+    }
+
+    /// Whether the object is ready, as of now.
+    pub(super) fn is_ready(&self) -> bool {
+        conditions::is_true(&self.status.conditions, actor::managed::READY)
     }
 
     fn annotation(&self, key: &str) -> Option<&str> {

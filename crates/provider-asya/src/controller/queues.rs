@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use jiff::Timestamp;
 use kube::runtime::controller::{Action, Controller};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::utils::WatchStreamExt as _;
@@ -19,7 +20,7 @@ use super::memory::Memories;
 use super::pass::Pass;
 use crate::creation;
 use crate::kinds::Queue;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Outcome};
 use crate::requeue::{self, Next};
 use crate::timings::Timings;
 
@@ -106,10 +107,12 @@ fn wishes(queue: &Queue) -> u64 {
 async fn reconcile(queue: Arc<Queue>, context: Arc<Context>) -> Result<Action, Infallible> {
     let uid = queue.uid().unwrap_or_default();
     let start = Instant::now();
-    let mut memory = context.memories.of(&uid);
-    let mut pass = Pass::new(&context, queue.as_ref().clone(), memory);
+    let before = context.memories.of(&uid);
+    let updated = before.updated;
+    let mut pass = Pass::new(&context, queue.as_ref().clone(), before);
     let end = pass.run().await;
-    memory = pass.memory;
+    let is_ready = pass.is_ready();
+    let mut memory = pass.memory;
     memory.failures = if end.next == Next::Backoff {
         memory.failures + 1
     } else {
@@ -118,6 +121,20 @@ async fn reconcile(queue: Arc<Queue>, context: Arc<Context>) -> Result<Action, I
     context
         .metrics
         .pass(CONTROLLER, end.is_failure, start.elapsed());
+    let outcome = match end.next {
+        _ if end.is_over => Outcome::Gone,
+        _ if memory.updated != updated => Outcome::Changed,
+        Next::Poll if !end.is_failure => Outcome::InSync,
+        _ => Outcome::Other,
+    };
+    let metrics = &context.metrics;
+    metrics.follow(
+        &mut memory.life,
+        queue.as_ref(),
+        is_ready,
+        outcome,
+        Timestamp::now(),
+    );
     let wait = match end.next {
         Next::OnChange => None,
         Next::After(wait) => Some(wait),
