@@ -7,16 +7,19 @@
 //! - [`plan`], [`policies`], [`tenancy`], [`owner`], [`creation`],
 //!   [`conditions`], [`counters`] and [`requeue`] decide, without clock or
 //!   connection;
-//! - [`controller`] asks the Kubernetes API and acts, [`gate`] says when it may
-//!   start, [`metrics`] counts and [`serve`] shows;
+//! - [`controller`] asks the Kubernetes API ([`cluster`]) and acts, [`gate`] says
+//!   when it may start and [`lease`] which replica, [`metrics`] counts and
+//!   [`serve`] shows;
 //! - [`timings`] has every duration there is, [`program`] the flags.
 
+pub mod cluster;
 pub mod conditions;
 pub mod controller;
 pub mod counters;
 pub mod creation;
 pub mod gate;
 pub mod kinds;
+pub mod lease;
 pub mod metrics;
 pub mod owner;
 pub mod plan;

@@ -1,19 +1,23 @@
 //! The provider as a program: flags, start and end.
 
 use std::future::Future;
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Parser;
+use clap::builder::FalseyValueParser;
 use futures::FutureExt as _;
 use futures::future::Shared;
 use kube::Client;
 
+use crate::cluster;
 use crate::controller::{Context, configs, run};
 use crate::gate;
 use crate::kinds::{ClusterProviderConfig, ProviderConfig};
+use crate::lease::{Claim, Lost, Terms};
 use crate::metrics::Metrics;
 use crate::serve::{self, Shown};
 use crate::timings::Timings;
@@ -23,7 +27,7 @@ use crate::timings::Timings;
 #[command(version)]
 pub struct Flags {
     /// Log more
-    #[arg(short, long, env = "DEBUG")]
+    #[arg(short, long, env = "DEBUG", value_parser = FalseyValueParser::new())]
     pub debug: bool,
     /// Longest time between two looks at a queue, such as 10m
     #[arg(long, value_name = "DURATION", value_parser = duration)]
@@ -37,9 +41,21 @@ pub struct Flags {
     /// Address for metrics and probes
     #[arg(long, default_value = "[::]:8080")]
     pub metrics_address: SocketAddr,
-    /// Namespace of the provider, in which Secrets of cluster-wide configs are
+    /// Namespace of the provider, in which Secrets of cluster-wide configs and the Lease are
     #[arg(long, env = "POD_NAMESPACE", default_value = "crossplane-system")]
     pub namespace: String,
+    /// Let one of several replicas work while the others stand by
+    #[arg(short, long, env = "LEADER_ELECTION", value_parser = FalseyValueParser::new())]
+    pub leader_election: bool,
+    /// How long a replica that is gone keeps the others from working, such as 60s
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub lease_duration: Option<Duration>,
+    /// Name of the provider, which is part of the Lease's
+    #[arg(long, env = "PROVIDER_NAME", default_value = env!("CARGO_PKG_NAME"))]
+    pub provider_name: String,
+    /// Name of this replica, as the Lease shows it
+    #[arg(long, env = "HOSTNAME", default_value = env!("CARGO_PKG_NAME"))]
+    pub replica_name: String,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -60,8 +76,22 @@ impl Flags {
             jitter_percent: self
                 .poll_jitter_percentage
                 .unwrap_or(timings.jitter_percent),
+            lease: self.lease_duration.unwrap_or(timings.lease),
             ..timings
         }
+    }
+
+    /// This replica's claim to the Lease. The random part tells it from another process of the
+    /// same name, as after a restart.
+    fn claim(&self, client: Client, timings: &Timings) -> Claim {
+        let random = RandomState::new().hash_one(0_u8);
+        Claim::new(
+            client,
+            &self.namespace,
+            &format!("crossplane-leader-election-{}", self.provider_name),
+            &format!("{}_{random:016x}", self.replica_name),
+            Terms::lasting(timings.lease),
+        )
     }
 }
 
@@ -79,9 +109,15 @@ pub enum Failure {
         /// Why not.
         cause: std::io::Error,
     },
+    /// Another replica works now, or may soon.
+    #[error(transparent)]
+    Lease(#[from] Lost),
 }
 
 /// Runs the provider until `shutdown`.
+///
+/// # Errors
+/// It cannot start, or it has lost its Lease; whoever runs it should start it again.
 pub async fn start(
     flags: &Flags,
     timings: Timings,
@@ -95,18 +131,12 @@ pub async fn start(
     };
     let address = flags.metrics_address;
     let server = tokio::spawn(serve::run(address, shown));
-    let client = Client::try_default()
+    let client = cluster::client(metrics.clone())
         .await
-        .map_err(|error| Failure::Cluster(error.to_string()))?;
-    let grace = timings.shutdown;
-    let shutdown = shutdown.shared();
-    let work = work(client, flags, timings, metrics, is_ready, shutdown.clone());
+        .map_err(Failure::Cluster)?;
+    let context = Arc::new(Context::new(client, &flags.namespace, timings, metrics));
     tokio::select! {
-        () = work => Ok(()),
-        () = shutdown.then(|()| tokio::time::sleep(grace)) => {
-            tracing::warn!("passes did not end in time");
-            Ok(())
-        }
+        end = stand_by_and_work(flags, context, &is_ready, shutdown.shared()) => end,
         ended = server => match ended {
             Ok(Err(cause)) => Err(Failure::Serve { address, cause }),
             _ => Ok(()),
@@ -114,42 +144,67 @@ pub async fn start(
     }
 }
 
-async fn work(
-    client: Client,
+/// Waits until there is work for this replica, and does it.
+async fn stand_by_and_work(
     flags: &Flags,
-    timings: Timings,
-    metrics: Arc<Metrics>,
-    is_ready: Arc<AtomicBool>,
+    context: Arc<Context>,
+    is_ready: &AtomicBool,
+    shutdown: Shared<impl Future<Output = ()> + Send + Sync + 'static>,
+) -> Result<(), Failure> {
+    let (client, timings) = (&context.client, &context.timings);
+    let prepared = async {
+        cluster::answers(client, timings.start_retry).await;
+        // Without a kind to work on, or with another replica at work, all is well with this one.
+        is_ready.store(true, Ordering::Relaxed);
+        gate::served(client, &gate::KINDS).await;
+    };
+    tokio::select! {
+        () = prepared => {}
+        () = shutdown.clone() => return Ok(()),
+    }
+    if !flags.leader_election {
+        work(flags, context, shutdown).await;
+        return Ok(());
+    }
+    let mut claim = flags.claim(client.clone(), timings);
+    tokio::select! {
+        () = claim.acquire() => {}
+        () = shutdown.clone() => return Ok(()),
+    }
+    tokio::select! {
+        () = work(flags, context, shutdown) => {}
+        lost = claim.keep() => return Err(lost.into()),
+    }
+    claim.release().await;
+    Ok(())
+}
+
+/// Runs the controllers until `shutdown`, and a while longer where passes do not end.
+async fn work(
+    flags: &Flags,
+    context: Arc<Context>,
     shutdown: Shared<impl Future<Output = ()> + Send + Sync + 'static>,
 ) {
-    tokio::select! {
-        () = gate::served(&client, &gate::KINDS) => {}
-        () = shutdown.clone() => return,
-    }
-    is_ready.store(true, Ordering::Relaxed);
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "starting controllers");
-    let survey_interval = timings.state_metrics;
-    let context = Arc::new(Context::new(
-        client,
-        &flags.namespace,
-        timings,
-        metrics.clone(),
-    ));
+    let (metrics, timings) = (context.metrics.clone(), context.timings.clone());
     let (store, queues) = run(context.clone(), flags.max_reconcile_rate, shutdown.clone());
-    let survey = async {
-        loop {
-            tokio::time::sleep(survey_interval).await;
-            metrics.survey(store.state().iter().map(AsRef::as_ref));
-        }
-    };
     let controllers = futures::future::join3(
         queues,
         configs::run::<ProviderConfig>(context.clone(), shutdown.clone()),
-        configs::run::<ClusterProviderConfig>(context, shutdown),
+        configs::run::<ClusterProviderConfig>(context, shutdown.clone()),
     );
+    let survey = async {
+        loop {
+            tokio::time::sleep(timings.state_metrics).await;
+            metrics.survey(store.state().iter().map(AsRef::as_ref));
+        }
+    };
     tokio::select! {
         _ = controllers => {}
         () = survey => {}
+        () = shutdown.then(|()| tokio::time::sleep(timings.shutdown)) => {
+            tracing::warn!("passes did not end in time");
+        }
     }
 }
 
@@ -163,6 +218,10 @@ mod tests {
         assert_eq!(flags.timings(), Timings::default());
         let flags = Flags::try_parse_from(["provider-asya", "--poll", "5m"]).unwrap();
         assert_eq!(flags.timings().poll, Duration::from_mins(5));
+        let flags = ["provider-asya", "-l", "--lease-duration", "15s"];
+        let flags = Flags::try_parse_from(flags).unwrap();
+        assert!(flags.leader_election);
+        assert_eq!(flags.timings().lease, Duration::from_secs(15));
         for wrong in [
             ["--poll", "0s"],
             ["--poll", "often"],

@@ -42,6 +42,10 @@ pub struct Timings {
     pub state_metrics: Duration,
     /// Wait before a config's controller tries again after a failure of the API server.
     pub config_retry: Duration,
+    /// How long a replica that is gone keeps the others from working.
+    pub lease: Duration,
+    /// Wait before the API server is asked again whether it is there.
+    pub start_retry: Duration,
     /// Time that running passes have to end after SIGTERM.
     pub shutdown: Duration,
 }
@@ -68,6 +72,8 @@ impl Default for Timings {
             credentials: seconds(60),
             state_metrics: seconds(5),
             config_retry: seconds(30),
+            lease: seconds(60),
+            start_retry: seconds(1),
             shutdown: seconds(20),
         }
     }

@@ -1,0 +1,77 @@
+//! The connection to the Kubernetes API, with every request on it counted.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use kube::client::{Body, ClientBuilder};
+use kube::{Client, Config};
+use tower::{Layer, Service};
+
+use crate::metrics::Metrics;
+
+/// A client for the cluster that the environment names: that of the pod, or of a kubeconfig.
+pub async fn client(metrics: Arc<Metrics>) -> Result<Client, String> {
+    let config = Config::infer().await.map_err(|error| error.to_string())?;
+    let builder = ClientBuilder::try_from(config).map_err(|error| error.to_string())?;
+    Ok(builder.with_layer(&Counting(metrics)).build())
+}
+
+/// Waits until the API server answers.
+pub async fn answers(client: &Client, wait: std::time::Duration) {
+    let mut has_told = false;
+    while let Err(error) = client.apiserver_version().await {
+        // It may refuse to tell its version, which is an answer too.
+        if matches!(error, kube::Error::Api(_)) {
+            return;
+        }
+        if !has_told {
+            tracing::warn!(%error, "the API server does not answer yet");
+            has_told = true;
+        }
+        tokio::time::sleep(wait).await;
+    }
+}
+
+struct Counting(Arc<Metrics>);
+
+impl<S> Layer<S> for Counting {
+    type Service = Counted<S>;
+
+    fn layer(&self, inner: S) -> Counted<S> {
+        let metrics = self.0.clone();
+        Counted { inner, metrics }
+    }
+}
+
+struct Counted<S> {
+    inner: S,
+    metrics: Arc<Metrics>,
+}
+
+impl<S, B> Service<Request<Body>> for Counted<S>
+where
+    S: Service<Request<Body>, Response = Response<B>>,
+    S::Future: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let method = request.method().clone();
+        let metrics = self.metrics.clone();
+        let answer = self.inner.call(request);
+        Box::pin(async move {
+            let answer = answer.await;
+            let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            metrics.request(method.as_str(), code);
+            answer
+        })
+    }
+}
