@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// A running process. It is killed, by its id, when this value goes.
 #[derive(Debug)]
@@ -54,10 +54,12 @@ impl Process {
 
     /// Whether it has ended.
     pub fn has_ended(&mut self) -> bool {
-        self.child
-            .try_wait()
-            .expect("the process can be asked")
-            .is_some()
+        self.exit_status().is_some()
+    }
+
+    /// How it ended, if it has.
+    pub fn exit_status(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("the process can be asked")
     }
 }
 
