@@ -2,13 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::managed::Condition;
+use crate::managed::{Condition, LocalSecretReference};
 use crate::transport::QueueType;
 
 /// Kind of the object.
 pub const KIND: &str = "Queue";
 /// Name of the composed resource.
 pub const RESOURCE_NAME: &str = "queue";
+
+/// Condition: settings differ for good, since writing them could lose messages.
+pub const DRIFTED: &str = "Drifted";
+/// Condition: another policy of the broker's stands in the way of ours.
+pub const POLICY_SHADOWED: &str = "PolicyShadowed";
+/// Condition: the password that the provider uses cannot stand in a URL, as actors need it to.
+pub const PASSWORD_NOT_URL_SAFE: &str = "PasswordNotURLSafe";
+/// Conditions that are `True` when something is wrong that the queue works with all the same.
+pub const FLAGS: [&str; 3] = [DRIFTED, POLICY_SHADOWED, PASSWORD_NOT_URL_SAFE];
 
 /// `spec` of a Queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +31,10 @@ pub struct QueueSpec {
     pub management_policies: Vec<String>,
     /// With whose credentials.
     pub provider_config_ref: ProviderConfigRef,
+    /// The Secret, of the object's own namespace, into which the provider writes where the queue
+    /// is. It never has credentials in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_connection_secret_to_ref: Option<LocalSecretReference>,
 }
 
 /// The settings of a queue: those common to all, and exactly one of

@@ -50,6 +50,7 @@ pub(crate) fn object(wanted: &Wanted<'_>, notes: &mut Vec<String>) -> Result<Val
             DeletionPolicy::Delete | DeletionPolicy::DeleteIfEmpty => vec!["*".to_owned()],
         },
         provider_config_ref: transport.provider_config_ref.clone(),
+        write_connection_secret_to_ref: None,
     };
     let mut metadata = identity.metadata(identity.actor.as_str(), "queue");
     metadata["labels"][labels::TRANSPORT] = json!(transport.name);

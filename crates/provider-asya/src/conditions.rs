@@ -1,6 +1,7 @@
 //! Conditions of an object: what is said, and whether saying it changes anything.
 
 use actor::managed::{Condition, READY, SYNCED};
+use actor::queue::{DRIFTED, FLAGS, PASSWORD_NOT_URL_SAFE, POLICY_SHADOWED};
 use jiff::Timestamp;
 
 /// A condition without its time and generation.
@@ -11,11 +12,6 @@ pub struct Statement {
     reason: &'static str,
     message: Option<String>,
 }
-
-/// The condition that differences which cannot be removed are there.
-pub const DRIFTED: &str = "Drifted";
-/// The condition that another policy of the broker's stands in the way of ours.
-pub const POLICY_SHADOWED: &str = "PolicyShadowed";
 
 impl Statement {
     /// The queue can be used.
@@ -100,6 +96,12 @@ impl Statement {
         Self::flag(POLICY_SHADOWED, "AnotherPolicy", "NoOtherPolicy", message)
     }
 
+    /// Whether the password that the provider uses cannot stand in a URL.
+    pub fn password_not_url_safe(message: Option<String>) -> Self {
+        let type_ = PASSWORD_NOT_URL_SAFE;
+        Self::flag(type_, "ReservedCharacter", "NoReservedCharacter", message)
+    }
+
     fn flag(
         type_: &'static str,
         raised: &'static str,
@@ -121,7 +123,7 @@ impl Statement {
 
     /// Whether this says that something is wrong that few objects ever have.
     fn is_lowered_flag(&self) -> bool {
-        self.status == "False" && [DRIFTED, POLICY_SHADOWED].contains(&self.type_)
+        self.status == "False" && FLAGS.contains(&self.type_)
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Timings {
     pub state_metrics: Duration,
     /// Wait before a config's controller tries again after a failure of the API server.
     pub config_retry: Duration,
+    /// Shortest time between two counts of a config's users.
+    pub config_interval: Duration,
     /// How long a replica that is gone keeps the others from working.
     pub lease: Duration,
     /// Wait before the API server is asked again whether it is there.
@@ -72,6 +74,7 @@ impl Default for Timings {
             credentials: seconds(60),
             state_metrics: seconds(5),
             config_retry: seconds(30),
+            config_interval: seconds(1),
             lease: seconds(60),
             start_retry: seconds(1),
             shutdown: seconds(20),

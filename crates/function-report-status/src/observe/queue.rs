@@ -44,12 +44,28 @@ impl Queue {
         Self {
             ready: Condition::holds(object, "Ready"),
             trouble,
-            remark: paused.then(|| {
-                format!("queue {name:?} is left alone: annotation crossplane.io/paused is set on its Queue")
-            }),
+            remark: if paused {
+                let why = "annotation crossplane.io/paused is set on its Queue";
+                Some(format!("queue {name:?} is left alone: {why}"))
+            } else {
+                flags(object, name)
+            },
             url: value::text(object, &at_provider("url")).map(str::to_owned),
             queued: messages("queued"),
             processing: messages("processing"),
         }
     }
+}
+
+/// What is wrong with a queue that works all the same, in the provider's words.
+fn flags(object: &Struct, name: &str) -> Option<String> {
+    let raised: Vec<String> = actor::queue::FLAGS
+        .into_iter()
+        .filter_map(|flag| {
+            let condition = Condition::of(object, flag)?;
+            let words = condition.words(&[condition.reason]);
+            (condition.status == Some(true)).then(|| format!("{flag}: {words}"))
+        })
+        .collect();
+    (!raised.is_empty()).then(|| format!("queue {name:?}: {}", raised.join("; ")))
 }

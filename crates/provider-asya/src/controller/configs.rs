@@ -1,23 +1,32 @@
 //! The controllers of both kinds of config: who uses one is counted, and one in
-//! use is not let go.
+//! use is not let go. Their watches know every config, and spare the passes over
+//! queues the question.
 
+mod news;
+
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use actor::managed::{Condition, IN_USE_FINALIZER};
 use actor::provider_config::ProviderConfigStatus;
-use futures::StreamExt as _;
+use actor::queue::ProviderConfigRef;
+use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use kube::api::ListParams;
 use kube::runtime::controller::{Action, Controller};
-use kube::runtime::reflector::ObjectRef;
-use kube::runtime::watcher;
+use kube::runtime::reflector::{self, ObjectRef, Store};
+use kube::runtime::{Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
 use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use tokio::time::Instant;
 
+use self::news::News;
+use super::connect::{Changed, Known};
 use super::events::{self, Severity};
 use super::queues::Context;
 use super::{usage, writes};
@@ -36,6 +45,8 @@ pub trait Config:
     fn api(&self, context: &Context) -> Api<Self>;
     /// The API where its users' records are.
     fn usages(&self, context: &Context) -> Api<ProviderConfigUsage>;
+    /// Where everybody finds what the watch knows.
+    fn known(known: &Known) -> &OnceLock<Store<Self>>;
     /// The config that a record names, if it is of this kind.
     fn named_by(usage: &ProviderConfigUsage) -> Option<ObjectRef<Self>>;
 }
@@ -54,6 +65,10 @@ impl Config for ProviderConfig {
             context.client.clone(),
             &self.namespace().unwrap_or_default(),
         )
+    }
+
+    fn known(known: &Known) -> &OnceLock<Store<Self>> {
+        &known.namespaced
     }
 
     fn named_by(usage: &ProviderConfigUsage) -> Option<ObjectRef<Self>> {
@@ -76,6 +91,10 @@ impl Config for ClusterProviderConfig {
         Api::all(context.client.clone())
     }
 
+    fn known(known: &Known) -> &OnceLock<Store<Self>> {
+        &known.cluster
+    }
+
     fn named_by(usage: &ProviderConfigUsage) -> Option<ObjectRef<Self>> {
         let reference = &usage.usage.provider_config_ref;
         let is_ours = reference.kind == actor::provider_config::CLUSTER_KIND;
@@ -83,30 +102,102 @@ impl Config for ClusterProviderConfig {
     }
 }
 
+/// What the passes over configs of one kind share.
+struct Guard {
+    context: Arc<Context>,
+    /// When each config's users were counted last, by its uid.
+    counted: Mutex<BTreeMap<String, Instant>>,
+}
+
 /// Guards all configs of one kind until `shutdown`.
 pub fn run<K: Config>(
     context: Arc<Context>,
     shutdown: impl Future<Output = ()> + Send + Sync + 'static,
 ) -> impl Future<Output = ()> {
-    let configs: Api<K> = Api::all(context.client.clone());
     let usages: Api<ProviderConfigUsage> = Api::all(context.client.clone());
-    Controller::new(configs, watcher::Config::default())
+    let (reader, writer) = reflector::store();
+    if K::known(&context.connector.known)
+        .set(reader.clone())
+        .is_err()
+    {
+        tracing::error!(kind = %K::kind(&()), "configs of this kind are guarded twice");
+    }
+    let (mut news, listeners) = (News::default(), context.clone());
+    let changes = watcher(
+        Api::<K>::all(context.client.clone()),
+        watcher::Config::default(),
+    )
+    .default_backoff()
+    .modify(|config| config.managed_fields_mut().clear())
+    .reflect(writer)
+    .inspect_ok(move |event| {
+        if let Some(config) = news.of(event) {
+            listeners.connector.known.tell(changed(config));
+        }
+    })
+    .touched_objects()
+    .predicate_filter(
+        predicates::generation.combine(predicates::finalizers),
+        PredicateConfig::default(),
+    );
+    let guard = Guard {
+        context,
+        counted: Mutex::default(),
+    };
+    Controller::for_stream(changes, reader)
         .watches(usages, watcher::Config::default(), |usage| {
             K::named_by(&usage)
         })
         .graceful_shutdown_on(shutdown)
-        .run(reconcile, |_, error, _| match *error {}, context)
+        .run(reconcile, |_, error, _| match *error {}, Arc::new(guard))
         .for_each(|_| futures::future::ready(()))
 }
 
-async fn reconcile<K: Config>(config: Arc<K>, context: Arc<Context>) -> Result<Action, Infallible> {
-    match pass(config.as_ref(), &context).await {
+fn changed<K: Config>(config: &K) -> Changed {
+    Changed {
+        reference: ProviderConfigRef {
+            kind: K::kind(&()).into_owned(),
+            name: config.name_any(),
+        },
+        namespace: config.namespace(),
+    }
+}
+
+async fn reconcile<K: Config>(config: Arc<K>, guard: Arc<Guard>) -> Result<Action, Infallible> {
+    let (context, kind) = (&guard.context, K::kind(&()));
+    let is_deleted = config.meta().deletion_timestamp.is_some();
+    if let Some(wait) = guard.wait(&config.uid().unwrap_or_default())
+        && !is_deleted
+    {
+        return Ok(Action::requeue(wait));
+    }
+    let start = Instant::now();
+    let end = pass(config.as_ref(), context).await;
+    let controller = kind.to_ascii_lowercase();
+    context
+        .metrics
+        .pass(&controller, end.is_err(), start.elapsed());
+    match end {
         Ok(()) => Ok(Action::await_change()),
         Err(error) => {
-            let kind = K::kind(&());
             tracing::debug!(%error, %kind, name = config.name_any(), "the pass over a config failed");
             Ok(Action::requeue(context.timings.config_retry))
         }
+    }
+}
+
+impl Guard {
+    /// How long this config's next count has to wait; none, where it is made now. A thousand new
+    /// queues are a thousand new users, and each count lists them all.
+    fn wait(&self, uid: &str) -> Option<Duration> {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let interval = self.context.timings.config_interval;
+        let ago = counted.get(uid).map(Instant::elapsed);
+        let wait = ago.and_then(|ago| interval.checked_sub(ago));
+        if wait.is_none() {
+            counted.insert(uid.to_owned(), Instant::now());
+        }
+        wait
     }
 }
 

@@ -2,20 +2,22 @@
 //! client that all queues of one config share.
 
 mod clients;
+mod known;
+mod url_safety;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use actor::provider_config::{
-    CLUSTER_KIND, ClusterProviderConfigSpec, KIND, ProviderConfigSpec, SqsConnection,
-};
+use actor::provider_config::{ClusterProviderConfigSpec, ProviderConfigSpec, SqsConnection};
 use actor::queue::ProviderConfigRef;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client, ResourceExt as _};
 use tokio::time::Instant;
 
-use crate::kinds::{ClusterProviderConfig, ProviderConfig, Queue};
+pub use self::known::{Changed, Known};
+use crate::kinds::Queue;
+use crate::metrics::Metrics;
 use crate::owner::OwnerMark;
 use crate::tenancy;
 use crate::timings::Timings;
@@ -33,6 +35,8 @@ pub struct Connection {
     pub counters: Option<Duration>,
     /// Whether queues without a mark may be taken.
     pub may_adopt: bool,
+    /// Why the password cannot stand in a URL, where it cannot.
+    pub unsafe_password: Option<String>,
 }
 
 /// Makes connections, and keeps a client per config.
@@ -40,6 +44,9 @@ pub struct Connector {
     client: Client,
     own_namespace: String,
     timings: Timings,
+    metrics: Arc<Metrics>,
+    /// What is known of configs.
+    pub known: Known,
     clients: Mutex<BTreeMap<Key, Kept>>,
 }
 
@@ -77,11 +84,18 @@ pub type Reason = String;
 impl Connector {
     /// Makes connections with what is in this cluster. `own_namespace` is the
     /// provider's: Secrets that a ClusterProviderConfig names are there.
-    pub fn new(client: Client, own_namespace: String, timings: Timings) -> Self {
+    pub fn new(
+        client: Client,
+        own_namespace: String,
+        timings: Timings,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Self {
             client,
             own_namespace,
             timings,
+            metrics,
+            known: Known::default(),
             clients: Mutex::default(),
         }
     }
@@ -89,13 +103,15 @@ impl Connector {
     /// Connects a queue called `name` at its broker.
     pub async fn connect(&self, queue: &Queue, name: &str) -> Result<Connection, Reason> {
         let namespace = queue.namespace().unwrap_or_default();
-        let config = self
-            .config(&queue.spec.provider_config_ref, &namespace)
-            .await?;
+        let reference = &queue.spec.provider_config_ref;
+        let known = self
+            .known
+            .find(&self.client, reference, &namespace, &self.own_namespace);
+        let config = known.await?;
         self.check_tenant(&config, &namespace, name).await?;
         let owner_id = config.spec.owner_id.as_deref().unwrap_or(&config.version.0);
         let mark = OwnerMark::new(owner_id, &namespace, &queue.name_any()).map_err(text)?;
-        let external = self.external(&config, queue, name, mark.clone()).await?;
+        let (external, unsafe_password) = self.external(&config, queue, name, mark.clone()).await?;
         let counters = match config.spec.counters_interval.as_deref() {
             None => self.timings.counters,
             Some(interval) => actor::duration::parse(interval)
@@ -106,6 +122,7 @@ impl Connector {
             mark,
             counters: (!counters.is_zero()).then_some(counters),
             may_adopt: config.cluster.is_none_or(|cluster| cluster.allow_adopt),
+            unsafe_password,
         })
     }
 
@@ -113,50 +130,6 @@ impl Connector {
     pub fn forget(&self, queue: &Queue) {
         let name = &queue.spec.provider_config_ref.name;
         self.lock().retain(|key, _| key.2 != *name);
-    }
-
-    async fn config(
-        &self,
-        reference: &ProviderConfigRef,
-        namespace: &str,
-    ) -> Result<Config, Reason> {
-        let name = &reference.name;
-        let absent = |place: &str| {
-            format!(
-                "{} {name:?} does not exist{place}: create it, or name another in `spec.providerConfigRef`",
-                reference.kind
-            )
-        };
-        match reference.kind.as_str() {
-            KIND => {
-                let api: Api<ProviderConfig> = Api::namespaced(self.client.clone(), namespace);
-                let found = api.get_opt(name).await.map_err(text)?;
-                let found = found.ok_or_else(|| absent(&format!(" in namespace {namespace:?}")))?;
-                Ok(Config {
-                    reference: reference.clone(),
-                    version: version(&found.metadata),
-                    spec: found.spec,
-                    namespace: namespace.to_owned(),
-                    cluster: None,
-                })
-            }
-            CLUSTER_KIND => {
-                let api: Api<ClusterProviderConfig> = Api::all(self.client.clone());
-                let found = api
-                    .get_opt(name)
-                    .await
-                    .map_err(text)?
-                    .ok_or_else(|| absent(""))?;
-                Ok(Config {
-                    reference: reference.clone(),
-                    version: version(&found.metadata),
-                    spec: found.spec.connection.clone(),
-                    namespace: self.own_namespace.clone(),
-                    cluster: Some(found.spec),
-                })
-            }
-            kind => Err(format!("unsupported provider config kind: {kind}")),
-        }
     }
 
     async fn check_tenant(
@@ -180,13 +153,14 @@ impl Connector {
         tenancy::check(&config.reference.name, cluster, namespace, &labels, queue).map_err(text)
     }
 
+    /// The queue at its broker, and what is wrong with the broker's password.
     async fn external(
         &self,
         config: &Config,
         queue: &Queue,
         name: &str,
         mark: OwnerMark,
-    ) -> Result<Box<dyn ExternalQueue>, Reason> {
+    ) -> Result<(Box<dyn ExternalQueue>, Option<String>), Reason> {
         let wanted = &queue.spec.for_provider;
         match (&wanted.rabbitmq, &wanted.sqs) {
             (Some(settings), None) => {
@@ -194,6 +168,7 @@ impl Connector {
                     return Err(format!("{} is not for RabbitMQ", config.shown()));
                 };
                 let secrets = self.rabbitmq_secrets(config, connection).await?;
+                let unsafe_password = url_safety::complaint(config, connection, secrets.get(1));
                 let make = async |secrets: &[Vec<u8>]| self.broker(connection, secrets);
                 let Backend::RabbitMq(broker) = self.backend(config, "", secrets, make).await?
                 else {
@@ -208,7 +183,8 @@ impl Connector {
                     mark,
                     priority: connection.policy_priority,
                 };
-                Ok(Box::new(broker.queue(wanted).map_err(text)?))
+                let external = broker.queue(wanted).map_err(text)?;
+                Ok((Box::new(external), unsafe_password))
             }
             (None, Some(settings)) => {
                 let Some(connection) = &config.spec.sqs else {
@@ -233,7 +209,7 @@ impl Connector {
                         .as_ref()
                         .and_then(|location| location.account_id.clone()),
                 };
-                Ok(Box::new(service.queue(wanted).map_err(text)?))
+                Ok((Box::new(service.queue(wanted).map_err(text)?), None))
             }
             _ => Err(
                 "exactly one of 'rabbitmq' and 'sqs' must be set in `spec.forProvider`".to_owned(),

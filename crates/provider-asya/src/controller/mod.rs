@@ -6,6 +6,7 @@ pub mod events;
 pub mod memory;
 mod pass;
 mod patch;
+mod publish;
 mod queues;
 mod scalers;
 mod usage;

@@ -17,12 +17,13 @@ use super::connect::Connection;
 use super::events::{self, Severity};
 use super::memory::Memory;
 use super::queues::Context;
-use super::{usage, writes};
+use super::{publish, usage, writes};
 use crate::conditions::{self, Statement};
 use crate::kinds::Queue;
+use crate::plan::Step;
 use crate::policies::Policies;
 use crate::requeue::Next;
-use crate::transport::Fault;
+use crate::transport::{Fault, Found};
 
 /// Pauses an object when it is `true`.
 const PAUSED: &str = "crossplane.io/paused";
@@ -148,10 +149,15 @@ impl<'a> Pass<'a> {
         self.check_name(&name)?;
         let connection = self.connect(&name).await?;
         self.counters = connection.counters;
+        let unsafe_password = connection.unsafe_password.clone();
+        self.say(Statement::password_not_url_safe(unsafe_password));
         let (step, found) = self.decide(&policies, &connection, &name).await?;
         self.status.at_provider.name = Some(name.clone());
         if let Some(found) = &found {
             self.report(found);
+            if !self.is_deleted() && !matches!(step, Step::Refuse(_)) {
+                self.publish(found, &name).await?;
+            }
         }
         if !self.is_deleted() {
             let added = writes::finalizer(&self.api, &self.queue, FINALIZER, true).await?;
@@ -249,6 +255,16 @@ impl<'a> Pass<'a> {
                     Next::Backoff,
                 )
             })
+    }
+
+    /// Writes where the queue is into the Secret that the object names.
+    async fn publish(&self, found: &Found, name: &str) -> Result<(), Stop> {
+        let published = publish::details(&self.context.client, &self.queue, name, found);
+        published.await.map_err(|error| {
+            let message = format!("publish failed: {error}");
+            let event = "CannotPublishConnectionDetails";
+            Stop::Failed(event, "ReconcileError", message, Next::Backoff)
+        })
     }
 
     /// A call to the outside, with its time limit.

@@ -6,16 +6,17 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::stream::{self, Stream, StreamExt as _};
 use jiff::Timestamp;
 use kube::runtime::controller::{Action, Controller};
-use kube::runtime::reflector::{self, Store};
+use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::utils::WatchStreamExt as _;
 use kube::runtime::{PredicateConfig, predicates, watcher};
 use kube::{Api, Client, ResourceExt as _};
+use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::Instant;
 
-use super::connect::Connector;
+use super::connect::{Changed, Connector};
 use super::memory::Memories;
 use super::pass::Pass;
 use crate::creation;
@@ -49,7 +50,12 @@ impl Context {
         timings: Timings,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let connector = Connector::new(client.clone(), own_namespace.to_owned(), timings.clone());
+        let connector = Connector::new(
+            client.clone(),
+            own_namespace.to_owned(),
+            timings.clone(),
+            metrics.clone(),
+        );
         Self {
             client,
             connector,
@@ -81,12 +87,42 @@ pub fn run(
             |queue: &Queue| Some(wishes(queue)),
             PredicateConfig::default(),
         );
+    let of_changed_configs = users(reader.clone(), context.connector.known.changes());
     let controller = Controller::for_stream(changes, reader.clone())
+        .reconcile_on(of_changed_configs)
         .with_config(kube::runtime::controller::Config::default().concurrency(concurrency))
         .graceful_shutdown_on(shutdown)
         .run(reconcile, |_, error, _| match *error {}, context)
         .for_each(|_| futures::future::ready(()));
     (reader, controller)
+}
+
+/// The queues of each config that changes.
+fn users(
+    queues: Store<Queue>,
+    changes: broadcast::Receiver<Changed>,
+) -> impl Stream<Item = ObjectRef<Queue>> + Send {
+    let batches = stream::unfold((queues, changes), |(queues, mut changes)| async {
+        let changed = match changes.recv().await {
+            Ok(changed) => Some(changed),
+            Err(RecvError::Lagged(_)) => None,
+            Err(RecvError::Closed) => return None,
+        };
+        let is_concerned = |queue: &Queue| {
+            // After more changes than could be kept, it may be any queue.
+            changed
+                .as_ref()
+                .is_none_or(|changed| changed.concerns(queue))
+        };
+        let concerned: Vec<_> = queues
+            .state()
+            .iter()
+            .filter(|queue| is_concerned(queue))
+            .map(|queue| ObjectRef::from_obj(queue.as_ref()))
+            .collect();
+        Some((stream::iter(concerned), (queues, changes)))
+    });
+    batches.flatten()
 }
 
 /// A digest of what starts a pass when it changes: not the status, and not the notes that a

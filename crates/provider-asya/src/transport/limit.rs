@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use prometheus_client::metrics::counter::Counter;
 use tokio::time::Instant;
 
 /// Lets `burst` calls through at once, and after that one per `interval`.
@@ -12,6 +13,7 @@ pub struct RateLimit {
     burst: u32,
     /// When the budget would be whole again, if nobody called until then.
     whole_at: Mutex<Option<Instant>>,
+    calls: Counter,
 }
 
 impl RateLimit {
@@ -22,11 +24,18 @@ impl RateLimit {
             interval: Duration::from_secs(1) / per_second,
             burst: per_second.saturating_mul(10),
             whole_at: Mutex::new(None),
+            calls: Counter::default(),
         }
+    }
+
+    /// This limit, with its turns counted by `calls`.
+    pub fn counted_by(self, calls: Counter) -> Self {
+        Self { calls, ..self }
     }
 
     /// Waits until it is this call's turn. Turns are given in the order of the calls.
     pub async fn turn(&self) {
+        self.calls.inc();
         let wait = self.reserve(Instant::now());
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;

@@ -72,10 +72,15 @@ impl Connector {
             &credentials.username_secret_ref,
             &credentials.password_secret_ref,
         ];
+        // One Secret usually has all of them.
+        let mut read: BTreeMap<&SecretSelector, SecretData> = BTreeMap::new();
         let mut secrets = Vec::new();
         for reference in references.into_iter().chain(authorities) {
-            let data = self.secret_data(config, &reference.secret).await?;
-            secrets.push(config.value(&data, &reference.secret, &reference.key)?);
+            let secret = &reference.secret;
+            if !read.contains_key(secret) {
+                read.insert(secret, self.secret_data(config, secret).await?);
+            }
+            secrets.push(config.value(&read[secret], secret, &reference.key)?);
         }
         Ok(secrets)
     }
@@ -145,7 +150,8 @@ impl Connector {
             password: &word(secrets.get(1)),
             authorities: secrets.get(2).map(Vec::as_slice),
         };
-        let api = RabbitMqApi::new(&login, self.timings.external_call)?;
+        let api = RabbitMqApi::new(&login, self.timings.external_call)?
+            .counted_by(self.metrics.calls_to("rabbitmq"));
         Ok(Backend::RabbitMq(Box::new(Broker::new(
             api,
             self.timings.counting,
@@ -183,9 +189,9 @@ impl Connector {
                 aws_sdk_sts::Client::new(&shared),
             );
             let after = self.timings.deleted_recently;
-            Ok(Backend::Sqs(Service::new(
-                sqs, sts, region, endpoint, after,
-            )))
+            let service = Service::new(sqs, sts, region, endpoint, after);
+            let calls = self.metrics.calls_to("sqs");
+            Ok(Backend::Sqs(service.counted_by(calls)))
         };
         match self.backend(config, region, secrets, make).await? {
             Backend::Sqs(service) => Ok(service),

@@ -14,6 +14,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use prometheus_client::metrics::counter::Counter;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::Value;
@@ -93,6 +94,16 @@ impl Api {
             time_limit,
             rate,
         })
+    }
+
+    /// This way, with its calls counted by `calls`.
+    #[must_use]
+    pub fn counted_by(self, calls: Counter) -> Self {
+        let rate = RateLimit::per_second(CALLS_PER_SECOND).counted_by(calls);
+        Self {
+            rate: Arc::new(rate),
+            ..self
+        }
     }
 
     /// Where the API is.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use actor::queue::SqsQueue;
 use aws_sdk_sqs::Client;
+use prometheus_client::metrics::counter::Counter;
 
 pub use self::queue::SqsExternal;
 use super::Fault;
@@ -71,6 +72,16 @@ impl Service {
             endpoint: endpoint.map(|endpoint| endpoint.trim_end_matches('/').to_owned()),
             rate: Arc::new(RateLimit::per_second(CALLS_PER_SECOND)),
             deleted_recently,
+        }
+    }
+
+    /// This service, with its calls counted by `calls`.
+    #[must_use]
+    pub fn counted_by(self, calls: Counter) -> Self {
+        let rate = RateLimit::per_second(CALLS_PER_SECOND).counted_by(calls);
+        Self {
+            rate: Arc::new(rate),
+            ..self
         }
     }
 

@@ -1,0 +1,284 @@
+//! The connection Secret of a Queue: where the queue is, for whoever uses it
+//! without an actor.
+//!
+//! Never with whose credentials: those of a ProviderConfig may do anything at
+//! the broker, and who may write a Queue may not read them.
+
+use std::collections::BTreeMap;
+
+use actor::queue::ForProvider;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client, Resource as _, ResourceExt as _};
+use serde_json::{Value, json};
+
+use crate::kinds::Queue;
+use crate::transport::Found;
+
+/// Type of connection Secrets, by Crossplane's convention.
+const TYPE: &str = "connection.crossplane.io/v1alpha1";
+
+/// Why nothing is written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unpublished {
+    /// The Secret is another object's.
+    #[error(
+        "Secret {name:?} is controlled by {owner}: choose another name in `spec.writeConnectionSecretToRef`"
+    )]
+    Controlled {
+        /// The Secret.
+        name: String,
+        /// Kind and name of its controller.
+        owner: String,
+    },
+    /// The Secret is nobody's, and no connection Secret.
+    #[error(
+        "Secret {name:?} exists with type {type_:?}, and only one of type {TYPE:?} is written to: choose \
+         another name in `spec.writeConnectionSecretToRef`, or delete it"
+    )]
+    OtherType {
+        /// The Secret.
+        name: String,
+        /// Its type.
+        type_: String,
+    },
+    /// The API server does not do it.
+    #[error("cannot write Secret {name:?}: {cause}")]
+    Kube {
+        /// The Secret.
+        name: String,
+        /// Why not.
+        cause: kube::Error,
+    },
+}
+
+/// Writes the queue's Secret, where it names one and that differs.
+pub(super) async fn details(
+    client: &Client,
+    queue: &Queue,
+    external_name: &str,
+    found: &Found,
+) -> Result<(), Unpublished> {
+    let Some(reference) = &queue.spec.write_connection_secret_to_ref else {
+        return Ok(());
+    };
+    let name = &reference.name;
+    let api: Api<Secret> = Api::namespaced(client.clone(), &queue.namespace().unwrap_or_default());
+    let failed = |cause| Unpublished::Kube {
+        name: name.clone(),
+        cause,
+    };
+    let wanted = wanted(&queue.spec.for_provider, external_name, found);
+    let Some(existing) = api.get_opt(name).await.map_err(failed)? else {
+        let secret = Secret {
+            metadata: ObjectMeta {
+                name: Some(name.clone()),
+                owner_references: Some(vec![owner(queue)]),
+                ..ObjectMeta::default()
+            },
+            type_: Some(TYPE.to_owned()),
+            data: Some(wanted),
+            ..Secret::default()
+        };
+        let parameters = PostParams::default();
+        return api
+            .create(&parameters, &secret)
+            .await
+            .map(drop)
+            .map_err(failed);
+    };
+    if let Some(patch) = difference(&existing, queue, &wanted)? {
+        api.patch(name, &PatchParams::default(), &Patch::Merge(&patch))
+            .await
+            .map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// What the Secret says.
+fn wanted(settings: &ForProvider, name: &str, found: &Found) -> BTreeMap<String, ByteString> {
+    let mut pairs = vec![("queue", Some(name))];
+    if let Some(rabbitmq) = &settings.rabbitmq {
+        pairs.push(("endpoint", Some(&rabbitmq.host)));
+        pairs.push(("vhost", Some(&rabbitmq.vhost)));
+        pairs.push(("exchange", Some(&rabbitmq.exchange)));
+        let key = rabbitmq.routing_keys.first();
+        pairs.push(("routingKey", key.map(String::as_str)));
+    }
+    if let Some(sqs) = &settings.sqs {
+        pairs.push(("endpoint", found.url.as_deref()));
+        pairs.push(("arn", found.arn.as_deref()));
+        pairs.push(("region", Some(&sqs.region)));
+    }
+    let known = pairs
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)));
+    known
+        .map(|(key, value)| (key.to_owned(), ByteString(value.as_bytes().to_vec())))
+        .collect()
+}
+
+/// The patch that makes the Secret say so. Keys of others stay.
+fn difference(
+    existing: &Secret,
+    queue: &Queue,
+    wanted: &BTreeMap<String, ByteString>,
+) -> Result<Option<Value>, Unpublished> {
+    let name = existing.name_any();
+    let mut owners = existing.owner_references().to_vec();
+    let controller = owners.iter().find(|owner| owner.controller == Some(true));
+    let is_adopted = controller.is_none();
+    if let Some(other) = controller
+        && Some(&other.uid) != queue.metadata.uid.as_ref()
+    {
+        let owner = format!("{} {:?}", other.kind, other.name);
+        return Err(Unpublished::Controlled { name, owner });
+    }
+    let type_ = existing.type_.as_deref().unwrap_or("Opaque");
+    if is_adopted && type_ != TYPE {
+        let type_ = type_.to_owned();
+        return Err(Unpublished::OtherType { name, type_ });
+    }
+    let held = existing.data.as_ref();
+    let changed: BTreeMap<&String, &ByteString> = wanted
+        .iter()
+        .filter(|(key, value)| held.and_then(|held| held.get(*key)) != Some(value))
+        .collect();
+    if changed.is_empty() && !is_adopted {
+        return Ok(None);
+    }
+    let mut patch =
+        json!({"metadata": {"resourceVersion": existing.resource_version()}, "data": changed});
+    if is_adopted {
+        owners.push(owner(queue));
+        patch["metadata"]["ownerReferences"] = json!(owners);
+    }
+    Ok(Some(patch))
+}
+
+/// By which the Secret goes with the Queue.
+fn owner(queue: &Queue) -> OwnerReference {
+    OwnerReference {
+        api_version: actor::PROVIDER_API_VERSION.to_owned(),
+        kind: Queue::kind(&()).into_owned(),
+        name: queue.name_any(),
+        uid: queue.uid().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> Queue {
+        serde_json::from_value(json!({
+            "metadata": {"name": "cart", "uid": "1"},
+            "spec": {"forProvider": {"rabbitmq": {
+                "host": "broker", "vhost": "/", "exchange": "asya", "routingKeys": ["cart", "asya-cart"],
+                "queueType": "quorum", "deadLetter": {"enabled": false, "maxReceiveCount": 3}}},
+                "providerConfigRef": {"name": "main"}},
+        }))
+        .unwrap()
+    }
+
+    fn text(data: &BTreeMap<String, ByteString>) -> Value {
+        let pairs = data.iter();
+        pairs
+            .map(|(key, value)| (key.clone(), json!(String::from_utf8_lossy(&value.0))))
+            .collect()
+    }
+
+    #[test]
+    fn a_secret_says_where_the_queue_is_and_nothing_of_credentials() {
+        let found = Found::default();
+        let rabbitmq = wanted(&queue().spec.for_provider, "asya-cart", &found);
+        assert_eq!(
+            text(&rabbitmq),
+            json!({"endpoint": "broker", "vhost": "/", "exchange": "asya", "routingKey": "cart", "queue": "asya-cart"})
+        );
+        let sqs = serde_json::from_value(json!({"sqs": {
+            "region": "us-east-1", "visibilityTimeoutSeconds": 30, "messageRetentionSeconds": 60,
+            "receiveWaitTimeSeconds": 0, "deadLetter": {"enabled": false, "maxReceiveCount": 3}}}))
+        .unwrap();
+        let found = Found {
+            url: Some("https://sqs/1/q".to_owned()),
+            ..Found::default()
+        };
+        assert_eq!(
+            text(&wanted(&sqs, "q", &found)),
+            json!({"endpoint": "https://sqs/1/q", "region": "us-east-1", "queue": "q"}),
+            "what is not known is not there"
+        );
+    }
+
+    #[test]
+    fn a_secret_is_written_when_it_differs_and_is_ours_to_write() {
+        let controller = |uid: &str, is_controller: bool| json!([{"apiVersion": "v1", "kind": "Queue", "name": "other", "uid": uid, "controller": is_controller}]);
+        // `YQ==` is `a`.
+        let (same, old) = (
+            json!({"key": "YQ==", "more": "YQ=="}),
+            json!({"key": "Yg=="}),
+        );
+        let cases = [
+            (
+                "as it should be",
+                controller("1", true),
+                TYPE,
+                &same,
+                "nothing",
+            ),
+            ("old", controller("1", true), TYPE, &old, "data"),
+            (
+                "ours, whatever its type",
+                controller("1", true),
+                "Opaque",
+                &old,
+                "data",
+            ),
+            ("nobody's", json!([]), TYPE, &same, "owners"),
+            (
+                "somebody's who does not control it",
+                controller("2", false),
+                TYPE,
+                &same,
+                "owners",
+            ),
+            (
+                "nobody's, of another type",
+                json!([]),
+                "Opaque",
+                &same,
+                "refused: Secret \"login\" exists with type \"Opaque\"",
+            ),
+            (
+                "another's",
+                controller("2", true),
+                TYPE,
+                &old,
+                "refused: Secret \"login\" is controlled by Queue \"other\"",
+            ),
+        ];
+        let wanted = BTreeMap::from([("key".to_owned(), ByteString(b"a".to_vec()))]);
+        for (reason, owners, type_, data, expected) in cases {
+            let existing: Secret = serde_json::from_value(json!({
+                "metadata": {"name": "login", "resourceVersion": "7", "ownerReferences": owners},
+                "type": type_, "data": data,
+            }))
+            .unwrap();
+            let found = match difference(&existing, &queue(), &wanted) {
+                Ok(None) => "nothing".to_owned(),
+                Ok(Some(patch)) => {
+                    assert_eq!(patch["metadata"]["resourceVersion"], "7", "{reason}");
+                    let is_adopted = patch["metadata"]["ownerReferences"].is_array();
+                    if is_adopted { "owners" } else { "data" }.to_owned()
+                }
+                Err(error) => format!("refused: {error}"),
+            };
+            assert!(found.starts_with(expected), "{reason}: {found}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! What Queues have from their configs, and give to others, on a real API server: a config that
+//! changes is noticed at once, a password is judged, and a connection Secret is kept.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on panics"
+)]
+
+mod rig;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actor::managed::{READY, SYNCED};
+use actor::queue::PASSWORD_NOT_URL_SAFE;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt as _};
+use provider_asya::controller::{Context, configs, run};
+use provider_asya::kinds::{ClusterProviderConfig, ProviderConfig, Queue};
+use provider_asya::metrics::Metrics;
+use provider_asya::timings::Timings;
+use rig::moto::{Moto, REGION};
+use rig::rabbitmq::RabbitMq;
+use serde_json::{Value, json};
+
+/// Longer than any test: what happens, happens because something changed.
+const NEVER: Duration = Duration::from_hours(1);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changed_config_starts_the_passes_of_its_queues() {
+    if rig::is_skipped("changed configs") {
+        return;
+    }
+    let cluster = rig::cluster::Cluster::start().await;
+    let (moto, ()) = tokio::join!(Moto::start(), cluster.install_kinds());
+    let stage = Stage::new(cluster.client().await);
+    let controllers = stage.start_controllers(Timings {
+        poll: NEVER,
+        counters: NEVER,
+        first_backoff: NEVER,
+        longest_backoff: NEVER,
+        ..Timings::default()
+    });
+    for name in ["cart", "basket"] {
+        let reference = json!({"kind": "ClusterProviderConfig", "name": name});
+        let spec =
+            json!({"forProvider": {"sqs": {"region": REGION}}, "providerConfigRef": reference});
+        stage.apply::<Queue>(name, json!({"spec": spec})).await;
+        let text = format!("ClusterProviderConfig \"{name}\" does not exist");
+        stage.until_says(name, SYNCED, "False", &text).await;
+    }
+    let config = |endpoint: &str| {
+        json!({"spec": {"sqs": {"endpoint": endpoint,
+            "credentials": {"source": "Secret", "secretRef": {"name": "keys", "namespace": "default"}}}}})
+    };
+    let keys = json!({"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"});
+    stage
+        .apply::<Secret>("keys", json!({"stringData": keys}))
+        .await;
+    stage
+        .apply_cluster("cart", config("http://127.0.0.1:1"))
+        .await;
+    // A config that is new.
+    stage
+        .until_says("cart", SYNCED, "False", "cannot reach")
+        .await;
+    // A config that is another one now.
+    stage.apply_cluster("cart", config(&moto.endpoint)).await;
+    stage.until_says("cart", SYNCED, "True", "").await;
+    // Nobody looked at the queue of the other config.
+    let other = stage.queues.get("basket").await.unwrap();
+    let mut conditions = other.status.conditions.iter();
+    assert!(conditions.any(|condition| condition.type_ == SYNCED && condition.status == "False"));
+    controllers.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn passwords_are_judged_and_connection_secrets_kept() {
+    if rig::is_skipped("passwords and connection Secrets") {
+        return;
+    }
+    let cluster = rig::cluster::Cluster::start().await;
+    let (rabbitmq, ()) = tokio::join!(RabbitMq::start(), cluster.install_kinds());
+    let stage = Stage::new(cluster.client().await);
+    let milliseconds = Duration::from_millis;
+    let controllers = stage.start_controllers(Timings {
+        poll: milliseconds(300),
+        first_backoff: milliseconds(100),
+        longest_backoff: milliseconds(300),
+        credentials: milliseconds(100),
+        ..Timings::default()
+    });
+    let key = |key: &str| json!({"name": "login", "key": key});
+    let credentials =
+        json!({"usernameSecretRef": key("user"), "passwordSecretRef": key("password")});
+    let spec = json!({"rabbitmq": {"endpoint": rabbitmq.endpoint, "credentials": credentials}});
+    stage
+        .apply::<ProviderConfig>("rabbitmq", json!({"spec": spec}))
+        .await;
+    stage.set_password(&rabbitmq, "p/w").await;
+    let queue = json!({
+        "forProvider": {"rabbitmq": {"host": "broker", "queueType": "classic", "routingKeys": ["cart"]}},
+        "providerConfigRef": {"kind": "ProviderConfig", "name": "rabbitmq"},
+        "writeConnectionSecretToRef": {"name": "cart-connection"},
+    });
+    stage.apply::<Queue>("cart", json!({"spec": queue})).await;
+    stage.until_says("cart", READY, "True", "").await;
+    let queue = stage
+        .until_says("cart", PASSWORD_NOT_URL_SAFE, "True", "key \"password\"")
+        .await;
+    assert!(
+        !json!(queue).to_string().contains("p/w"),
+        "nobody repeats a password"
+    );
+    stage.set_password(&rabbitmq, "p-w").await;
+    stage
+        .until_says("cart", PASSWORD_NOT_URL_SAFE, "False", "")
+        .await;
+
+    let expected = json!({"endpoint": "broker", "vhost": "/", "exchange": "asya", "routingKey": "cart", "queue": "cart"});
+    let secret = stage.until_published(&expected).await;
+    assert_eq!(
+        secret.type_.as_deref(),
+        Some("connection.crossplane.io/v1alpha1")
+    );
+    stage
+        .secrets
+        .delete("cart-connection", &DeleteParams::default())
+        .await
+        .unwrap();
+    stage.until_published(&expected).await;
+    stage
+        .apply::<Secret>("other", json!({"stringData": {"mine": "alone"}}))
+        .await;
+    stage.set_secret("other").await;
+    let text = "Secret \"other\" exists with type \"Opaque\"";
+    stage.until_says("cart", SYNCED, "False", text).await;
+    stage.set_secret("cart-connection").await;
+    stage.until_says("cart", SYNCED, "True", "").await;
+    stage
+        .queues
+        .delete("cart", &DeleteParams::default())
+        .await
+        .unwrap();
+    rig::until("the Secret goes with its Queue", || async {
+        let found = stage.secrets.get_opt("cart-connection").await.unwrap();
+        found.is_none().then_some(())
+    })
+    .await;
+    let other = stage.secrets.get("other").await.unwrap();
+    assert_eq!(other.owner_references().len(), 0);
+    controllers.abort();
+}
+
+struct Stage {
+    client: Client,
+    queues: Api<Queue>,
+    secrets: Api<Secret>,
+}
+
+impl Stage {
+    fn new(client: Client) -> Self {
+        Self {
+            queues: Api::default_namespaced(client.clone()),
+            secrets: Api::default_namespaced(client.clone()),
+            client,
+        }
+    }
+
+    fn start_controllers(&self, timings: Timings) -> tokio::task::JoinHandle<()> {
+        let metrics = Arc::new(Metrics::new());
+        let context = Context::new(self.client.clone(), "crossplane-system", timings, metrics);
+        let context = Arc::new(context);
+        tokio::spawn(async move {
+            let never = || futures::future::pending::<()>();
+            let (_, queues) = run(context.clone(), 4, never());
+            tokio::join!(
+                queues,
+                configs::run::<ProviderConfig>(context.clone(), never()),
+                configs::run::<ClusterProviderConfig>(context, never()),
+            );
+        })
+    }
+
+    async fn apply<K>(&self, name: &str, object: Value)
+    where
+        K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+            + Clone
+            + serde::de::DeserializeOwned
+            + std::fmt::Debug,
+    {
+        apply(
+            &Api::<K>::default_namespaced(self.client.clone()),
+            name,
+            object,
+        )
+        .await;
+    }
+
+    async fn apply_cluster(&self, name: &str, object: Value) {
+        apply(
+            &Api::<ClusterProviderConfig>::all(self.client.clone()),
+            name,
+            object,
+        )
+        .await;
+    }
+
+    /// Gives the broker's user another password, and the Secret too.
+    async fn set_password(&self, rabbitmq: &RabbitMq, password: &str) {
+        let user = json!({"password": password, "tags": "policymaker"});
+        let permissions = json!({"configure": ".*", "write": ".*", "read": ".*"});
+        rabbitmq.api.put(&["users", "asya"], &user).await.unwrap();
+        let path = ["permissions", "/", "asya"];
+        rabbitmq.api.put(&path, &permissions).await.unwrap();
+        let data = json!({"stringData": {"user": "asya", "password": password}});
+        self.apply::<Secret>("login", data).await;
+    }
+
+    async fn set_secret(&self, name: &str) {
+        let patch = json!({"spec": {"writeConnectionSecretToRef": {"name": name}}});
+        let patch = Patch::Merge(patch);
+        let parameters = PatchParams::default();
+        self.queues
+            .patch("cart", &parameters, &patch)
+            .await
+            .unwrap();
+    }
+
+    async fn until_published(&self, expected: &Value) -> Secret {
+        rig::until("the Secret says where the queue is", || async {
+            let secret = self.secrets.get_opt("cart-connection").await.unwrap()?;
+            let data = secret.data.iter().flatten();
+            let data: Value = data
+                .map(|(key, value)| (key.clone(), json!(String::from_utf8_lossy(&value.0))))
+                .collect();
+            (data == *expected).then_some(secret)
+        })
+        .await
+    }
+
+    /// Waits until a condition has this status and `text` in its message.
+    async fn until_says(&self, name: &str, type_: &str, status: &str, text: &str) -> Queue {
+        rig::until(
+            &format!("{name} says {type_}={status} {text:?}"),
+            || async {
+                let queue = self.queues.get(name).await.unwrap();
+                let says = queue.status.conditions.iter().any(|condition| {
+                    let message = condition.message.as_deref().unwrap_or_default();
+                    condition.type_ == type_ && condition.status == status && message.contains(text)
+                });
+                says.then_some(queue)
+            },
+        )
+        .await
+    }
+}
+
+async fn apply<K>(api: &Api<K>, name: &str, mut object: Value)
+where
+    K: kube::Resource<DynamicType = ()> + Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+{
+    object["apiVersion"] = json!(K::api_version(&()));
+    object["kind"] = json!(K::kind(&()));
+    object["metadata"] = json!({"name": name});
+    let manager = PatchParams::apply("tests").force();
+    api.patch(name, &manager, &Patch::Apply(&object))
+        .await
+        .unwrap();
+}
