@@ -10,6 +10,7 @@
 
 pub mod moto;
 pub mod rabbitmq;
+pub mod stage;
 
 pub use real::components::is_skipped;
 pub use real::{PATIENCE, cluster, process, until};

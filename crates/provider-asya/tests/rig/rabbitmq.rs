@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use provider_asya::transport::rabbitmq::api::{Answer, Api, Login};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::process::{Process, free_ports};
@@ -88,22 +89,42 @@ impl RabbitMq {
     }
 
     /// What is at this path, which must be there.
-    pub async fn read(&self, path: &[&str]) -> serde_json::Value {
+    pub async fn read(&self, path: &[&str]) -> Value {
         match self.api.get(path).await {
             Ok(Answer::Done(value)) => value,
             other => panic!("{path:?}: {other:?}"),
         }
     }
 
-    /// Publishes as a sidecar does, and returns whether any queue got the message.
+    /// Publishes an empty payload as a sidecar does, and returns whether any queue got it.
     pub async fn publish(&self, exchange: &str, key: &str) -> bool {
-        // The management API has no other way in; the exchange routes it as it routes a sidecar's.
-        let body = serde_json::json!({
-            "properties": {}, "routing_key": key, "payload": "{}", "payload_encoding": "string"});
-        let path = ["exchanges", "/", exchange, "publish"];
-        match self.api.post(&path, &body).await {
-            Ok(Answer::Done(answer)) => answer["routed"] == true,
-            other => panic!("publish to {exchange} by {key}: {other:?}"),
+        self.publish_to("/", exchange, key, "{}").await
+    }
+
+    /// Publishes to an exchange; whether the message is in a queue now. The exchange routes it as it
+    /// routes one that came by AMQP.
+    pub async fn publish_to(&self, vhost: &str, exchange: &str, key: &str, payload: &str) -> bool {
+        let body = json!({"properties": {"delivery_mode": 2}, "routing_key": key,
+            "payload": payload, "payload_encoding": "string"});
+        let path = ["exchanges", vhost, exchange, "publish"];
+        self.ask(&path, &body).await["routed"] == json!(true)
+    }
+
+    /// Takes all messages out of a queue, as a consumer that acknowledges them does.
+    pub async fn take(&self, vhost: &str, queue: &str) -> Vec<String> {
+        let body = json!({"count": 100, "ackmode": "ack_requeue_false", "encoding": "auto"});
+        let messages = self.ask(&["queues", vhost, queue, "get"], &body).await;
+        let messages = messages.as_array().expect("a list of messages").iter();
+        messages
+            .map(|message| message["payload"].as_str().expect("text").to_owned())
+            .collect()
+    }
+
+    /// A request whose answer matters.
+    async fn ask(&self, path: &[&str], body: &Value) -> Value {
+        match self.api.post(path, body).await {
+            Ok(Answer::Done(answer)) => answer,
+            other => panic!("{path:?}: {other:?}"),
         }
     }
 

@@ -1,0 +1,148 @@
+//! The queue of an actor, from the object that the functions render to a message in it, on both transports.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on panics"
+)]
+
+mod rig;
+
+use std::fs;
+use std::path::Path;
+
+use kube::{Api, ResourceExt as _};
+use provider_asya::kinds::{ClusterProviderConfig, Queue};
+use rig::moto::Moto;
+use rig::rabbitmq::RabbitMq;
+use rig::stage::{self, PROVIDER_NAMESPACE, Stage};
+use serde_json::{Value, json};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_arrives_in_the_queue_that_an_actor_is_rendered_with() {
+    if rig::is_skipped("queues of actors") {
+        return;
+    }
+    let (stage, rabbitmq, moto) = tokio::join!(
+        Stage::start(stage::timings()),
+        RabbitMq::start(),
+        Moto::start()
+    );
+    make_platform(&stage, &rabbitmq, &moto).await;
+    tokio::join!(
+        a_sidecar_publishes_to_the_exchange_by_the_actors_name(&stage, &rabbitmq),
+        a_sidecar_sends_to_the_queue_by_its_name(&stage, &moto),
+    );
+}
+
+/// The configs that the examples' platforms name, leading to the rig's servers.
+async fn make_platform(stage: &Stage, rabbitmq: &RabbitMq, moto: &Moto) {
+    stage.make_namespace(PROVIDER_NAMESPACE).await;
+    let configs: Api<ClusterProviderConfig> = Api::all(stage.client.clone());
+    let own = Some(PROVIDER_NAMESPACE);
+    let transports = [
+        (
+            "rabbitmq",
+            stage::rabbitmq_connection(&rabbitmq.endpoint, own),
+        ),
+        ("sqs", stage::sqs_connection(&moto.endpoint, own)),
+    ];
+    for (transport, connection) in transports {
+        let spec = json!({transport: connection, "countersInterval": "1s"});
+        let config = json!({"metadata": {"name": transport}, "spec": spec});
+        stage::apply(&configs, config).await;
+    }
+}
+
+/// The Queue that the example's actor is rendered with.
+fn rendered(example: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples")
+        .join(example)
+        .join("expected.yaml");
+    let documents = actor::yaml::documents(&fs::read_to_string(path).unwrap()).unwrap();
+    let mut queues = documents
+        .into_iter()
+        .filter(|document| document["kind"] == "Queue");
+    let mut queue = queues.next().unwrap();
+    assert_eq!(queues.next(), None, "{example} has one queue");
+    // The actor itself is not on this cluster, whose garbage collector would miss it.
+    let metadata = queue["metadata"].as_object_mut().unwrap();
+    assert!(metadata.remove("ownerReferences").is_some());
+    queue
+}
+
+/// Applies the object where it says, and waits until its queue can be used.
+async fn make(stage: &Stage, queue: &Value) -> (stage::Queues, Queue) {
+    let namespace = queue["metadata"]["namespace"].as_str().unwrap();
+    stage.make_namespace(namespace).await;
+    let queues = stage.queues(namespace);
+    stage::apply(&queues.0, queue.clone()).await;
+    let name = queue["metadata"]["name"].as_str().unwrap();
+    let ready = queues.until_ready(name).await;
+    (queues, ready)
+}
+
+fn actor_of(queue: &Queue) -> &str {
+    &queue.labels()[actor::labels::ACTOR]
+}
+
+async fn until_queued(queues: &stage::Queues, name: &str, count: u64) {
+    let what = format!("counts {count} messages");
+    queues
+        .until(name, &what, |queue| {
+            queue.status.at_provider.queued == Some(count)
+        })
+        .await;
+}
+
+async fn a_sidecar_publishes_to_the_exchange_by_the_actors_name(
+    stage: &Stage,
+    rabbitmq: &RabbitMq,
+) {
+    let (queues, queue) = make(stage, &rendered("order-router")).await;
+    let settings = queue.spec.for_provider.rabbitmq.as_ref().unwrap();
+    let (vhost, exchange) = (settings.vhost.as_str(), settings.exchange.as_str());
+    // A sidecar declares the exchange too, and the broker refuses it where that differs.
+    let found = rabbitmq.read(&["exchanges", vhost, exchange]).await;
+    assert_eq!(
+        (&found["type"], &found["durable"], &found["auto_delete"]),
+        (&json!("topic"), &json!(true), &json!(false))
+    );
+    assert_eq!(
+        queue.status.at_provider.name.as_deref(),
+        Some("asya-order-router")
+    );
+    let body = r#"{"order": 7}"#;
+    assert!(
+        rabbitmq
+            .publish_to(vhost, exchange, actor_of(&queue), body)
+            .await,
+        "the message is routed to a queue"
+    );
+    until_queued(&queues, "order-router", 1).await;
+    assert_eq!(rabbitmq.take(vhost, "asya-order-router").await, [body]);
+    until_queued(&queues, "order-router", 0).await;
+}
+
+async fn a_sidecar_sends_to_the_queue_by_its_name(stage: &Stage, moto: &Moto) {
+    let (queues, queue) = make(stage, &rendered("text-processor")).await;
+    let (sqs, _) = moto.clients();
+    let name = format!("asya-{}", actor_of(&queue));
+    let found = sqs.get_queue_url().queue_name(name).send().await.unwrap();
+    let url = found.queue_url.unwrap();
+    assert_eq!(queue.status.at_provider.url.as_deref(), Some(url.as_str()));
+    let body = r#"{"text": "hello"}"#;
+    let send = sqs.send_message().queue_url(&url).message_body(body);
+    send.send().await.unwrap();
+    until_queued(&queues, "text-processor", 1).await;
+    let received = sqs.receive_message().queue_url(&url).send().await.unwrap();
+    let messages = received.messages.unwrap();
+    assert_eq!(messages.len(), 1);
+    assert_eq!(messages[0].body.as_deref(), Some(body));
+    let receipt = messages[0].receipt_handle.as_deref().unwrap();
+    let delete = sqs.delete_message().queue_url(&url).receipt_handle(receipt);
+    delete.send().await.unwrap();
+    until_queued(&queues, "text-processor", 0).await;
+}

@@ -1,0 +1,233 @@
+//! The provider's controllers in the test's own process, and objects for them on a real API server.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::{Event, Namespace, Secret};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::{Api, Client, Resource};
+use provider_asya::controller::{Context, configs, run};
+use provider_asya::kinds::{ClusterProviderConfig, ProviderConfig, Queue};
+use provider_asya::metrics::Metrics;
+use provider_asya::timings::Timings;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use super::kube::Cluster;
+
+/// The provider's own namespace, which holds the Secrets of cluster-wide configs.
+pub const PROVIDER_NAMESPACE: &str = "crossplane-system";
+
+/// The Secret that every ProviderConfig of a test names.
+pub const LOGIN: &str = "login";
+
+/// Waits short enough for a test. The limits of calls stay as they are.
+pub fn timings() -> Timings {
+    let milliseconds = Duration::from_millis;
+    Timings {
+        poll: milliseconds(500),
+        shortest_poll: milliseconds(100),
+        first_backoff: milliseconds(100),
+        longest_backoff: milliseconds(500),
+        creation_grace: milliseconds(300),
+        whole_look: milliseconds(500),
+        settling: milliseconds(500),
+        empty_for: milliseconds(1000),
+        ..Timings::default()
+    }
+}
+
+/// An API server with the provider's kinds, and the provider at work on it until this value goes.
+pub struct Stage {
+    /// With every right.
+    pub client: Client,
+    controllers: JoinHandle<()>,
+    _cluster: Cluster,
+}
+
+impl Stage {
+    /// Starts all of it.
+    pub async fn start(timings: Timings) -> Self {
+        let cluster = Cluster::start().await;
+        cluster.install_kinds().await;
+        let client = cluster.client().await;
+        let controllers = tokio::spawn(control(client.clone(), timings));
+        Self {
+            client,
+            controllers,
+            _cluster: cluster,
+        }
+    }
+
+    /// Makes a namespace, and in it the Secret [`LOGIN`] with the credentials of every server of the rig.
+    pub async fn make_namespace(&self, name: &str) {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        apply(&namespaces, json!({"metadata": {"name": name}})).await;
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), name);
+        let data = json!({"user": "guest", "password": "guest",
+            "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"});
+        let login = json!({"metadata": {"name": LOGIN}, "stringData": data});
+        apply(&secrets, login).await;
+    }
+
+    /// The Queues of a namespace.
+    pub fn queues(&self, namespace: &str) -> Queues {
+        Queues(self.namespaced(namespace))
+    }
+
+    /// The objects of a namespace.
+    pub fn namespaced<K>(&self, namespace: &str) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// The warnings that events of a namespace tell of an object, oldest first.
+    pub async fn warnings(&self, namespace: &str, name: &str) -> Vec<String> {
+        let events: Api<Event> = self.namespaced(namespace);
+        let about = format!("involvedObject.name={name},type=Warning");
+        let listed = events.list(&ListParams::default().fields(&about)).await;
+        let mut events = listed.expect("events can be listed").items;
+        events.sort_by_key(|event| event.first_timestamp.as_ref().map(|time| time.0));
+        events
+            .into_iter()
+            .filter_map(|event| event.message)
+            .collect()
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.controllers.abort();
+    }
+}
+
+async fn control(client: Client, timings: Timings) {
+    let metrics = Arc::new(Metrics::new());
+    let context = Arc::new(Context::new(client, PROVIDER_NAMESPACE, timings, metrics));
+    let never = || futures::future::pending::<()>();
+    let (_store, queues) = run(context.clone(), 16, never());
+    tokio::join!(
+        queues,
+        configs::run::<ProviderConfig>(context.clone(), never()),
+        configs::run::<ClusterProviderConfig>(context, never()),
+    );
+}
+
+/// `spec.rabbitmq` of a config; the Secret is in `namespace`, if that has to be said.
+pub fn rabbitmq_connection(endpoint: &str, namespace: Option<&str>) -> Value {
+    let key = |key: &str| {
+        let mut reference = json!({"name": LOGIN, "key": key});
+        if let Some(namespace) = namespace {
+            reference["namespace"] = json!(namespace);
+        }
+        reference
+    };
+    json!({"endpoint": endpoint, "credentials": {
+        "usernameSecretRef": key("user"), "passwordSecretRef": key("password")}})
+}
+
+/// `spec.sqs` of a config; the Secret is in `namespace`, if that has to be said.
+pub fn sqs_connection(endpoint: &str, namespace: Option<&str>) -> Value {
+    let mut reference = json!({"name": LOGIN});
+    if let Some(namespace) = namespace {
+        reference["namespace"] = json!(namespace);
+    }
+    json!({"endpoint": endpoint, "credentials": {"source": "Secret", "secretRef": reference}})
+}
+
+/// Applies an object, whose kind is that of the API.
+pub async fn apply<K>(api: &Api<K>, mut object: Value)
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    object["apiVersion"] = json!(K::api_version(&()));
+    object["kind"] = json!(K::kind(&()));
+    let name = object["metadata"]["name"].as_str().expect("a name");
+    let manager = PatchParams::apply("tests");
+    api.patch(name, &manager, &Patch::Apply(&object))
+        .await
+        .unwrap_or_else(|error| panic!("{} {name}: {error}", K::kind(&())));
+}
+
+/// The Queues of one namespace.
+#[derive(Clone)]
+pub struct Queues(pub Api<Queue>);
+
+impl Queues {
+    /// Merges `patch` into an object.
+    pub async fn change(&self, name: &str, patch: Value) {
+        let patch = Patch::Merge(patch);
+        let answer = self.0.patch(name, &PatchParams::default(), &patch).await;
+        answer.unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+
+    /// Asks for the deletion of an object.
+    pub async fn delete(&self, name: &str) {
+        let answer = self.0.delete(name, &DeleteParams::default()).await;
+        answer.unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+
+    /// Waits until an object is as `is_so` wants it, and says at the end what it was instead.
+    pub async fn until(
+        &self,
+        name: &str,
+        what: &str,
+        is_so: impl Fn(&Queue) -> bool + Copy,
+    ) -> Queue {
+        super::until(&format!("{name} {what}"), || async move {
+            let queue = self.0.get_opt(name).await.expect("the API server answers");
+            queue.filter(is_so)
+        })
+        .await
+    }
+
+    /// Waits until a condition has this status and a reason or message with `text` in it.
+    pub async fn until_says(&self, name: &str, type_: &str, status: &str, text: &str) -> Queue {
+        let what = format!("says {type_}={status} {text:?}");
+        self.until(name, &what, |queue| {
+            queue.status.conditions.iter().any(|condition| {
+                let message = condition.message.as_deref().unwrap_or_default();
+                condition.type_ == type_
+                    && condition.status == status
+                    && (condition.reason.contains(text) || message.contains(text))
+            })
+        })
+        .await
+    }
+
+    /// Waits until the last pass over an object worked and its queue can be used.
+    pub async fn until_ready(&self, name: &str) -> Queue {
+        self.until(name, "is ready", |queue| {
+            use actor::managed::{READY, SYNCED};
+            let is_true =
+                |type_| provider_asya::conditions::is_true(&queue.status.conditions, type_);
+            is_true(SYNCED) && is_true(READY)
+        })
+        .await
+    }
+
+    /// Waits until the object does not exist.
+    pub async fn until_gone(&self, name: &str) {
+        super::until(&format!("{name} is gone"), || async {
+            let queue = self.0.get_opt(name).await.expect("the API server answers");
+            queue.is_none().then_some(())
+        })
+        .await;
+    }
+
+    /// Asks for a pass over an object and waits until one that began after that has ended.
+    pub async fn until_looked_at(&self, name: &str, token: &str) -> Queue {
+        let annotations = json!({"crossplane.io/reconcile-requested-at": token});
+        self.change(name, json!({"metadata": {"annotations": annotations}}))
+            .await;
+        self.until(name, "is looked at on request", |queue| {
+            queue.status.last_handled_reconcile_at.as_deref() == Some(token)
+        })
+        .await
+    }
+}
