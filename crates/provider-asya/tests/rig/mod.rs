@@ -9,6 +9,7 @@
 )]
 
 pub mod moto;
+pub mod proxy;
 pub mod rabbitmq;
 pub mod stage;
 
