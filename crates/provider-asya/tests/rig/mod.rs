@@ -8,6 +8,7 @@
     reason = "each test program uses its own part of the rig"
 )]
 
+pub mod fake_sqs;
 pub mod moto;
 pub mod proxy;
 pub mod rabbitmq;

@@ -1,0 +1,252 @@
+//! A fake of SQS, for nothing but what moto cannot do: names that were deleted just now, throttling,
+//! and settings that take a while to be seen. It holds no messages and checks no value; whatever can
+//! be tested on moto is tested there.
+//!
+//! It speaks the JSON protocol as SQS does: the code of an error is in the body, and its older
+//! spelling in the header `x-amzn-query-error`.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// An account that nobody has.
+const ACCOUNT: &str = "000000000000";
+
+/// An error as the service spells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// The code in the body.
+    pub code: &'static str,
+    /// The code in the header, where there is one.
+    pub older_code: Option<&'static str>,
+}
+
+/// A running service. It ends when this value goes.
+pub struct FakeSqs {
+    /// URL of the service.
+    pub endpoint: String,
+    state: Arc<Mutex<State>>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct State {
+    endpoint: String,
+    queues: BTreeMap<String, Queue>,
+    /// What calls are refused, by their name; the empty name stands for all.
+    refusals: BTreeMap<&'static str, Refusal>,
+    /// Whether settings are written and read as they were before.
+    lags: bool,
+    /// When calls came in, by their name.
+    calls: BTreeMap<String, Vec<Instant>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    tags: Map<String, Value>,
+    attributes: Map<String, Value>,
+    /// The attributes as they are seen.
+    seen: Map<String, Value>,
+}
+
+impl FakeSqs {
+    /// Starts a service without any queue.
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("a bound listener");
+        let endpoint = format!("http://{address}");
+        let state = Arc::new(Mutex::new(State {
+            endpoint: endpoint.clone(),
+            ..State::default()
+        }));
+        Self {
+            endpoint,
+            state: state.clone(),
+            task: tokio::spawn(serve(listener, state)),
+        }
+    }
+
+    /// Refuses calls of this name, such as `CreateQueue`, from now on; of every name, if it is empty.
+    pub fn refuse(&self, call: &'static str, refusal: Refusal) {
+        self.lock().refusals.insert(call, refusal);
+    }
+
+    /// Refuses nothing from now on.
+    pub fn accept(&self) {
+        self.lock().refusals.clear();
+    }
+
+    /// Shows settings as they are now, until [`Self::catch_up`], whatever is written.
+    pub fn lag(&self) {
+        self.lock().lags = true;
+    }
+
+    /// Shows what was written.
+    pub fn catch_up(&self) {
+        let mut state = self.lock();
+        state.lags = false;
+        for queue in state.queues.values_mut() {
+            queue.seen = queue.attributes.clone();
+        }
+    }
+
+    /// How often a call of this name came in, refused ones included.
+    pub fn calls(&self, call: &str) -> usize {
+        self.lock().calls.get(call).map_or(0, Vec::len)
+    }
+
+    /// The time between the first two calls of this name.
+    pub fn first_wait(&self, call: &str) -> Option<Duration> {
+        match self.lock().calls.get(call)?.as_slice() {
+            [first, second, ..] => Some(second.duration_since(*first)),
+            _ => None,
+        }
+    }
+
+    /// An attribute of a queue, as it was written.
+    pub fn attribute(&self, queue: &str, name: &str) -> Option<Value> {
+        self.lock().queues.get(queue)?.attributes.get(name).cloned()
+    }
+
+    /// The names of all queues.
+    pub fn names(&self) -> Vec<String> {
+        self.lock().queues.keys().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no holder panics")
+    }
+}
+
+impl Drop for FakeSqs {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
+    while let Ok((connection, _)) = listener.accept().await {
+        let state = state.clone();
+        let service = service_fn(move |request| answer(request, state.clone()));
+        let connection = http1::Builder::new().serve_connection(TokioIo::new(connection), service);
+        tokio::spawn(async move { drop(connection.await) });
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    state: Arc<Mutex<State>>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let target = request.headers().get("x-amz-target");
+    let target = target.and_then(|target| target.to_str().ok());
+    let call = target.and_then(|target| target.strip_prefix("AmazonSQS."));
+    // STS is asked here too, and is not there.
+    let call = call.unwrap_or_default().to_owned();
+    let body = request
+        .into_body()
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes);
+    let body: Value = body
+        .ok()
+        .and_then(|body| serde_json::from_slice(&body).ok())
+        .unwrap_or_default();
+    let result = state.lock().expect("no holder panics").answer(&call, &body);
+    let (status, older_code, body) = match result {
+        Ok(body) => (StatusCode::OK, None, body),
+        Err(Refusal { code, older_code }) => {
+            let body = json!({"__type": format!("com.amazonaws.sqs#{code}"), "message": "as told"});
+            (StatusCode::BAD_REQUEST, older_code, body)
+        }
+    };
+    let mut response = Response::builder()
+        .status(status)
+        .header("content-type", "application/x-amz-json-1.0");
+    if let Some(code) = older_code {
+        response = response.header("x-amzn-query-error", format!("{code};Sender"));
+    }
+    let body = Full::new(Bytes::from(body.to_string()));
+    Ok(response.body(body).expect("a response"))
+}
+
+impl State {
+    fn answer(&mut self, call: &str, body: &Value) -> Result<Value, Refusal> {
+        let calls = self.calls.entry(call.to_owned()).or_default();
+        calls.push(Instant::now());
+        if let Some(refusal) = self.refusals.get(call).or_else(|| self.refusals.get("")) {
+            return Err(*refusal);
+        }
+        let map = |key: &str| body[key].as_object().cloned().unwrap_or_default();
+        if call == "CreateQueue" {
+            let name = body["QueueName"].as_str().unwrap_or_default().to_owned();
+            let mut attributes = map("Attributes");
+            let arn = format!("arn:aws:sqs:us-east-1:{ACCOUNT}:{name}");
+            attributes.insert("QueueArn".to_owned(), json!(arn));
+            for counter in ["", "NotVisible", "Delayed"] {
+                let counter = format!("ApproximateNumberOfMessages{counter}");
+                attributes.insert(counter, json!("0"));
+            }
+            let queue = Queue {
+                tags: map("tags"),
+                seen: attributes.clone(),
+                attributes,
+            };
+            let url = self.url(&name);
+            self.queues.entry(name).or_insert(queue);
+            return Ok(json!({"QueueUrl": url}));
+        }
+        let name = body["QueueName"].as_str().or_else(|| {
+            let (_, name) = body["QueueUrl"].as_str()?.rsplit_once('/')?;
+            Some(name)
+        });
+        let name = name.unwrap_or_default();
+        let (url, lags) = (self.url(name), self.lags);
+        let absent = Refusal {
+            code: "QueueDoesNotExist",
+            older_code: Some("AWS.SimpleQueueService.NonExistentQueue"),
+        };
+        let queue = self.queues.get_mut(name).ok_or(absent)?;
+        Ok(match call {
+            "GetQueueUrl" => json!({"QueueUrl": url}),
+            "GetQueueAttributes" => json!({"Attributes": queue.seen}),
+            "ListQueueTags" => json!({"Tags": queue.tags}),
+            "TagQueue" => {
+                queue.tags.extend(map("Tags"));
+                json!({})
+            }
+            "SetQueueAttributes" => {
+                queue.attributes.extend(map("Attributes"));
+                if !lags {
+                    queue.seen = queue.attributes.clone();
+                }
+                json!({})
+            }
+            "DeleteQueue" => {
+                self.queues.remove(name);
+                json!({})
+            }
+            _ => {
+                return Err(Refusal {
+                    code: "UnsupportedOperation",
+                    older_code: None,
+                });
+            }
+        })
+    }
+
+    fn url(&self, name: &str) -> String {
+        format!("{}/{ACCOUNT}/{name}", self.endpoint)
+    }
+}
