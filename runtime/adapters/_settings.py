@@ -1,0 +1,137 @@
+"""Settings from environment variables. An empty value means that the variable is not set.
+
+No error shows the value of a variable that may hold a credential.
+"""
+
+import json
+import re
+import urllib.parse
+
+from adapters.errors import InvalidSetting
+
+# Go's `time.ParseDuration`, without the sign.
+UNIT_SECONDS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "\u00b5s": 1e-6,
+    "\u03bcs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+}
+DURATION_PART = re.compile(
+    r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)", re.ASCII
+)
+
+
+class Settings:
+    """Typed access to an environment."""
+
+    def __init__(self, environ):
+        self.environ = environ
+
+    def text(self, name, default=""):
+        """The value without the white space around it."""
+        return self.environ.get(name, "").strip() or default
+
+    def secret(self, name):
+        """A text that can stand in an HTTP header and is never shown."""
+        value = self.text(name)
+        if not is_header_value(value):
+            raise InvalidSetting(
+                f"{name} cannot be sent: it holds a character that is not printable ASCII"
+            )
+        return value
+
+    def seconds(self, name, default):
+        """A Go duration such as `90s` or `1h30m`, or whole seconds; above zero."""
+        text = self.text(name)
+        if not text:
+            return default
+        seconds = parse_duration(text)
+        if not seconds:
+            raise InvalidSetting(
+                f"{name} is {text!r}: expected a duration above zero such as '90s', '5m' or '300'"
+            )
+        return seconds
+
+    def count(self, name, default):
+        """A whole number, zero or more."""
+        text = self.text(name)
+        if not text:
+            return default
+        if not re.fullmatch("[0-9]{1,15}", text):
+            raise InvalidSetting(f"{name} is {text!r}: expected a whole number, zero or more")
+        return int(text)
+
+    def url(self, name):
+        """An `http` or `https` address without credentials, query and fragment, split in parts."""
+        text = self.text(name)
+        if not text:
+            raise InvalidSetting(
+                f"{name} is not set: say where the target listens, for example 'http://phi-3:80'"
+            )
+        try:
+            url = urllib.parse.urlsplit(text)
+            port = url.port
+            (url.hostname or "").encode("idna")
+        except ValueError:
+            raise InvalidSetting(
+                f"{name} is not an address: its host or port is malformed"
+            ) from None
+        if "@" in url.netloc:
+            raise InvalidSetting(f"{name} holds credentials: write them in ASYA_TARGET_TOKEN")
+        if url.query or url.fragment:
+            raise InvalidSetting(f"{name} must end with its path: no '?' and no '#'")
+        if url.scheme not in ("http", "https") or not url.hostname or port == 0:
+            raise InvalidSetting(
+                f"{name} is {text!r}: expected 'http://host:port' or 'https://host:port'"
+            )
+        if not re.fullmatch("[!-~]*", text):
+            raise InvalidSetting(f"{name} is {text!r}: percent-encode what is not printable ASCII")
+        return url
+
+    def path(self, name, default):
+        """A path that begins with `/`, as it is written."""
+        text = self.text(name, default)
+        if not re.fullmatch("(/[!-~]*)?", text) or "#" in text:
+            raise InvalidSetting(f"{name} is {text!r}: expected a path that begins with '/'")
+        return text
+
+    def headers(self, name):
+        """A JSON object of header names and texts; values are never shown."""
+        text = self.text(name)
+        try:
+            headers = json.loads(text) if text else {}
+        except ValueError:
+            headers = None
+        if not isinstance(headers, dict):
+            raise InvalidSetting(f"{name} is not a JSON object of header names and texts")
+        for header, value in headers.items():
+            if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header):
+                raise InvalidSetting(f"{name} names {header!r}, which is no header")
+            if header.lower() in ("host", "content-length", "transfer-encoding", "connection"):
+                raise InvalidSetting(
+                    f"{name} must not set {header!r}: it belongs to the connection"
+                )
+            if not isinstance(value, str) or not is_header_value(value):
+                raise InvalidSetting(
+                    f"{name}: {header!r} is not a text of printable ASCII characters"
+                )
+        return headers
+
+
+def is_header_value(text):
+    """Nothing that could end the header and begin another."""
+    return re.fullmatch("[ -~]*", text) is not None
+
+
+def parse_duration(text):
+    """Seconds of a Go duration or of a whole number of seconds; None if it is neither."""
+    if re.fullmatch("[0-9]{1,9}", text):
+        return float(text)
+    parts = DURATION_PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    return sum(float(number) * UNIT_SECONDS[unit] for number, unit in parts)
