@@ -219,6 +219,9 @@ class Target:
         while len(data) <= limit:
             piece = response.read(PIECE_BYTES)
             if not piece:
+                # `http.client` itself notices this only when it reads all at once.
+                if response.length:
+                    raise http.client.IncompleteRead(b"", response.length)
                 break
             data += piece
         return bytes(data)

@@ -1,6 +1,8 @@
-"""What holds for the script as a file: its Python, its imports, its released copies."""
+"""What holds for the script as a file: its Python, its imports, its released copies; and for the
+packages beside it."""
 
 import ast
+import glob
 import os
 import subprocess
 import sys
@@ -23,11 +25,16 @@ def released_versions():
     return sorted(names, key=lambda name: [int(part) for part in name.split(".")])
 
 
+def parsed(path):
+    """The syntax tree, as the oldest Python reads it."""
+    if sys.version_info < (3, 8):
+        return ast.parse(read(path))
+    return ast.parse(read(path), feature_version=OLDEST_PYTHON)
+
+
 class Source(unittest.TestCase):
     def parse(self):
-        if sys.version_info < (3, 8):
-            return ast.parse(read(SCRIPT))
-        return ast.parse(read(SCRIPT), feature_version=OLDEST_PYTHON)
+        return parsed(SCRIPT)
 
     def test_the_oldest_python_can_read_it(self):
         self.parse()
@@ -51,6 +58,31 @@ class Source(unittest.TestCase):
             with self.subTest(version):
                 source = read(VERSIONS_DIR, version, "asya_runtime.py")
                 self.assertIn('\nVERSION = "{}"\n'.format(version), source)
+
+
+class Packages(unittest.TestCase):
+    def files(self):
+        packages = (os.path.join(RUNTIME_DIR, name) for name in ("adapters", "end_actors"))
+        files = sorted(path for package in packages for path in glob.glob(package + "/*.py"))
+        self.assertGreater(len(files), 5, "the files are not where they are looked for")
+        return files
+
+    def test_they_import_themselves_and_the_standard_library_only(self):
+        imported = set()
+        for path in self.files():
+            for node in ast.walk(parsed(path)):
+                if isinstance(node, ast.Import):
+                    imported.update(name.name for name in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    # A relative import would make a module's name depend on how it is started.
+                    self.assertEqual((node.level, node.module.split(".")[0]), (0, "adapters"))
+        program = "import " + ", ".join(sorted(imported))
+        self.assertEqual(subprocess.call([sys.executable, "-I", "-S", "-c", program]), 0)
+
+    def test_every_file_says_what_it_is_for(self):
+        for path in self.files():
+            with self.subTest(path):
+                self.assertTrue(ast.get_docstring(parsed(path)))
 
 
 if __name__ == "__main__":
