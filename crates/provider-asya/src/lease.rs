@@ -120,7 +120,7 @@ impl Claim {
                 }
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, lease = self.name, "cannot take the lease")
+                    tracing::warn!(%error, lease = self.name, "cannot take the lease");
                 }
                 Err(_) => tracing::warn!(lease = self.name, "no answer about the lease"),
             }
@@ -143,7 +143,7 @@ impl Claim {
                 }
                 Ok(Ok(Try::Contended)) | Err(_) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, lease = self.name, "cannot renew the lease")
+                    tracing::warn!(%error, lease = self.name, "cannot renew the lease");
                 }
             }
             if renewed.elapsed() >= self.terms.renewal {

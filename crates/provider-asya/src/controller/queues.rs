@@ -100,10 +100,10 @@ pub fn run(
 /// The queues of each config that changes.
 fn users(
     queues: Store<Queue>,
-    changes: broadcast::Receiver<Changed>,
+    news: broadcast::Receiver<Changed>,
 ) -> impl Stream<Item = ObjectRef<Queue>> + Send {
-    let batches = stream::unfold((queues, changes), |(queues, mut changes)| async {
-        let changed = match changes.recv().await {
+    let batches = stream::unfold((queues, news), |(queues, mut news)| async {
+        let changed = match news.recv().await {
             Ok(changed) => Some(changed),
             Err(RecvError::Lagged(_)) => None,
             Err(RecvError::Closed) => return None,
@@ -120,7 +120,7 @@ fn users(
             .filter(|queue| is_concerned(queue))
             .map(|queue| ObjectRef::from_obj(queue.as_ref()))
             .collect();
-        Some((stream::iter(concerned), (queues, changes)))
+        Some((stream::iter(concerned), (queues, news)))
     });
     batches.flatten()
 }

@@ -117,8 +117,11 @@ mod tests {
         .unwrap()
     }
 
+    /// Conditions before a pass, whether the object is ready after it, and what it did.
+    type Pass<'a> = (&'a [(&'a str, &'a str)], bool, Outcome);
+
     /// How often each of the four was counted, and the sum of what was measured, after some passes.
-    fn counted(passes: &[(&[(&str, &str)], bool, Outcome)]) -> [String; 4] {
+    fn counted(passes: &[Pass]) -> [String; 4] {
         let (metrics, mut life) = (Metrics::new(), Life::default());
         let now = "2026-01-01T00:00:12Z".parse().unwrap();
         for (conditions, is_ready, outcome) in passes {
@@ -134,8 +137,9 @@ mod tests {
         .map(|name| {
             let of = |what: &str| {
                 let start = format!("crossplane_managed_resource_{name}_seconds_{what}{{");
-                let line = text.lines().find(|line| line.starts_with(&start));
-                line.and_then(|line| line.rsplit(' ').next())
+                let found = text.lines().find(|line| line.starts_with(&start));
+                found
+                    .and_then(|found| found.rsplit(' ').next())
                     .unwrap_or("0")
                     .to_owned()
             };
@@ -152,8 +156,7 @@ mod tests {
         const NEW: &[(&str, &str)] = &[];
         const SEEN: &[(&str, &str)] = &[("Synced", "True"), ("Ready", "False")];
         const READY: &[(&str, &str)] = &[("Synced", "True"), ("Ready", "True")];
-        type Passes<'a> = &'a [(&'a [(&'a str, &'a str)], bool, Outcome)];
-        let cases: [(&str, Passes, [&str; 4]); 6] = [
+        let cases: [(&str, &[Pass], [&str; 4]); 6] = [
             (
                 "made and ready",
                 &[

@@ -29,6 +29,7 @@ impl RateLimit {
     }
 
     /// This limit, with its turns counted by `calls`.
+    #[must_use]
     pub fn counted_by(self, calls: Counter) -> Self {
         Self { calls, ..self }
     }

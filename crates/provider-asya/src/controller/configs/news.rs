@@ -5,13 +5,19 @@ use std::collections::BTreeMap;
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt as _};
 
-/// What was heard of each config, by namespace and name: its uid and generation.
+/// Namespace and name.
+type Name = (Option<String>, String);
+
+/// Uid and generation.
+type Version = (Option<String>, Option<i64>);
+
+/// What was heard of each config.
 ///
 /// What a watch shows at first is no news: whoever uses a config looks at it
 /// anyway. What it shows when it begins anew, after a break, may be.
 #[derive(Debug, Default)]
 pub(super) struct News {
-    heard: BTreeMap<(Option<String>, String), (Option<String>, Option<i64>)>,
+    heard: BTreeMap<Name, Version>,
     is_complete: bool,
 }
 

@@ -20,9 +20,9 @@ const CHANGES_MAX: usize = 64;
 
 /// What is known of configs without asking.
 pub struct Known {
-    /// Set by the controller of ProviderConfigs when it starts.
+    /// Set by the controller of `ProviderConfig`s when it starts.
     pub namespaced: OnceLock<Store<ProviderConfig>>,
-    /// Set by the controller of ClusterProviderConfigs when it starts.
+    /// Set by the controller of `ClusterProviderConfig`s when it starts.
     pub cluster: OnceLock<Store<ClusterProviderConfig>>,
     changes: broadcast::Sender<Changed>,
 }

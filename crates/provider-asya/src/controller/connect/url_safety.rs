@@ -39,6 +39,7 @@ fn may_stand(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use actor::provider_config::ProviderConfigSpec;
     use serde_json::json;
 
     use super::*;
@@ -51,8 +52,8 @@ mod tests {
         let connection: RabbitMqConnection = serde_json::from_value(spec).unwrap();
         let config = Config {
             reference: actor::queue::ProviderConfigRef::cluster("main"),
-            version: Default::default(),
-            spec: Default::default(),
+            version: (String::new(), 0),
+            spec: ProviderConfigSpec::default(),
             namespace: "crossplane-system".to_owned(),
             cluster: None,
         };
