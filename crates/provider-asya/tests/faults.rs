@@ -176,7 +176,7 @@ impl<'a> Scene<'a> {
         let exchange = self.exchange();
         for name in ["kept", "changed", "going"] {
             let key = self.queue(name);
-            assert!(self.broker.publish("/", &exchange, &key, "{}").await);
+            assert!(self.broker.publish(&exchange, &key).await);
         }
 
         self.proxy.set(self.case.mode, self.which).await;

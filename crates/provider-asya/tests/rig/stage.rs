@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use super::kube::Cluster;
+use super::cluster::Cluster;
 
 /// The provider's own namespace, which holds the Secrets of cluster-wide configs.
 pub const PROVIDER_NAMESPACE: &str = "crossplane-system";
