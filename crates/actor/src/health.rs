@@ -1,10 +1,30 @@
-//! `ActorHealth`, the provider's object that watches one actor's pods.
+//! `ActorHealth`, the provider's object that watches one actor's pods, and the
+//! classifier that says what is wrong with them.
+//!
+//! [`classify`] is pure: pods, workload and scalers come as [`Facts`], the time as a
+//! [`Time`], what was said before as the [`AtProvider`] of then. What it has to know
+//! of the objects that a stuck pod waits for, [`questions`] lists beforehand.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::managed::Condition;
+
+mod classify;
+mod facts;
+mod image;
+mod pod;
+mod signal;
+mod time;
+mod volumes;
+
+pub use classify::{Verdict, classify, questions};
+pub use facts::{Facts, Patience, Revision, Scaler, Workload};
+pub use pod::{Pod, PodMetadata, PodSpec, PodStatus};
+pub use signal::quote;
+pub use time::{NotATime, Time};
+pub use volumes::{Mounted, MountedKind, Obstacle};
 
 /// Kind of the object.
 pub const KIND: &str = "ActorHealth";
@@ -110,6 +130,9 @@ pub struct Signal {
     pub container: Option<String>,
     /// What the kubelet or scheduler says.
     pub message: String,
+    /// Live pods of which it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pods: Option<u32>,
     /// Since when, RFC 3339.
     pub since: String,
 }

@@ -52,7 +52,6 @@ mod observe;
 mod part;
 mod ready;
 mod status;
-mod text;
 mod trouble;
 mod word;
 

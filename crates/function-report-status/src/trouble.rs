@@ -3,11 +3,10 @@
 //! The word and the conditions are two views of these findings, so that they
 //! cannot contradict each other.
 
-use actor::health::Signal;
+use actor::health::{Signal, quote};
 use actor::status::{ConditionType, Word};
 
 use crate::observe::{Lack, Observation, Seen, State, Trouble};
-use crate::text::quote;
 
 /// The words that the provider gives to faults of pods.
 const POD_WORDS: [Word; 6] = [
@@ -71,8 +70,8 @@ impl Observation {
             return None;
         }
         let word = word_of(signal);
-        let extent = match (self.failing_of_total(), self.ready_of_desired()) {
-            (Some((failing, total)), _) => format!(" in {failing} of {total}"),
+        let extent = match (self.pods_with(signal), self.ready_of_desired()) {
+            (Some((pods, total)), _) => format!(" in {pods} of {total}"),
             (None, Some((ready, desired))) => format!(" with {ready} of {desired} pods ready"),
             (None, None) => String::new(),
         };
@@ -102,18 +101,20 @@ impl Observation {
         Some((self.ready()?, self.desired()?))
     }
 
-    fn failing_of_total(&self) -> Option<(u32, u32)> {
-        let failing = self.health.failing.filter(|failing| *failing > 0)?;
-        Some((failing, self.health.total?))
+    /// How many of the pods the signal is about. A provider that does not say means
+    /// those that fail.
+    fn pods_with(&self, signal: &Signal) -> Option<(u32, u32)> {
+        let pods = signal.pods.or(self.health.failing);
+        Some((pods.filter(|pods| *pods > 0)?, self.health.total?))
     }
 
     fn pods_without(&self, signal: &Signal) -> String {
-        let who = match (&signal.container, self.failing_of_total()) {
-            (Some(container), Some((failing, total))) => {
-                format!("{container} in {failing} of {total}: ")
+        let who = match (&signal.container, self.pods_with(signal)) {
+            (Some(container), Some((pods, total))) => {
+                format!("{container} in {pods} of {total}: ")
             }
             (Some(container), None) => format!("{container}: "),
-            (None, Some((failing, total))) => format!("{failing} of {total} pods: "),
+            (None, Some((pods, total))) => format!("{pods} of {total} pods: "),
             (None, None) => String::new(),
         };
         format!("{who}{}", quote(&signal.message))

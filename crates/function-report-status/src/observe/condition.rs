@@ -1,9 +1,8 @@
 //! Conditions of other programs' objects.
 
+use actor::health::quote;
 use function_kit::value;
 use pbjson_types::Struct;
-
-use crate::text::quote;
 
 /// One condition. Lenient: KEDA writes neither a transition time nor empty
 /// reasons and messages. Source: KEDA, `apis/keda/v1alpha1/condition_types.go`.

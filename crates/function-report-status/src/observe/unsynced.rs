@@ -3,10 +3,9 @@
 //! It is about the pass before this one; Crossplane makes another when it has
 //! changed.
 
+use actor::health::quote;
 use function_kit::value;
 use pbjson_types::Struct;
-
-use crate::text::quote;
 
 /// What `Synced` says of single objects.
 #[derive(Debug, PartialEq, Eq)]

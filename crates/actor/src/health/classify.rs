@@ -1,0 +1,183 @@
+//! What an ActorHealth says, from what is known and what it said before.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::facts::{Facts, Patience, Scaler, desired};
+use super::pod::Pod;
+use super::signal::{self, Finding, Look};
+use super::{AtProvider, ForeignScaler, LastScale, Mounted, Signal, Time, volumes};
+use crate::status::Word;
+
+/// What there is to say, and until when it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// What there is to say.
+    pub at_provider: AtProvider,
+    /// After how long it may be something else although nothing has changed.
+    pub look_again: Option<Duration>,
+}
+
+/// The objects that stuck pods mount: whether they are in the way should be known
+/// before [`classify`] is asked.
+pub fn questions(facts: &Facts<'_>, patience: &Patience, now: Time) -> BTreeSet<Mounted> {
+    let pods = present(facts).into_iter();
+    pods.flat_map(|pod| volumes::questions(pod, patience, now))
+        .collect()
+}
+
+/// Says what is seen of an actor at `now`.
+///
+/// `before` is what was said last: the history of scaling and the beginning of a
+/// trouble come from there.
+///
+/// # Guarantees
+/// The same facts, time and `before` give the same verdict, in whatever order the facts
+/// come; and where nothing has changed it equals `before`.
+pub fn classify(facts: &Facts<'_>, before: &AtProvider, patience: &Patience, now: Time) -> Verdict {
+    let live: Vec<&Pod> = selected(facts).filter(|pod| pod.is_live()).collect();
+    let ready = count(&live, Pod::is_ready);
+    let failing = count(&live, |pod| {
+        pod.stays() && signal::is_failing(pod, patience, now)
+    });
+    let scalers = facts.scalers.as_deref().map(|scalers| on(facts, scalers));
+    let desired = facts
+        .workload
+        .map(|workload| desired(workload, scalers.as_deref().unwrap_or_default()));
+    let present = present(facts).into_iter().map(|pod| Look {
+        pod,
+        obstacles: facts.obstacles,
+        patience,
+        now,
+    });
+    let present: Vec<Look<'_>> = present.collect();
+    let at_provider = AtProvider {
+        ready: Some(ready),
+        failing: Some(failing),
+        total: Some(count(&live, |_| true)),
+        desired,
+        last_scale: scaled(before, desired, now).or_else(|| before.last_scale.clone()),
+        signal: trouble(&present, before.signal.as_ref(), now),
+        ever_ready: before.ever_ready || ready > 0,
+        foreign_scaler: match &scalers {
+            Some(scalers) => foreign(&facts.target.actor, scalers),
+            None => before.foreign_scaler.clone(),
+        },
+    };
+    let turns = present.iter().flat_map(|look| {
+        let of_volumes = volumes::turns(look.pod, patience, now);
+        signal::turns(look.pod, patience).chain(of_volumes)
+    });
+    Verdict {
+        at_provider,
+        look_again: turns.filter_map(|turn| now.until(turn)).min(),
+    }
+}
+
+/// The actor's pods.
+fn selected<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Pod> {
+    let labels = &facts.target.pod_selector;
+    facts
+        .pods
+        .iter()
+        .copied()
+        .filter(move |pod| pod.has_labels(labels))
+}
+
+/// The pods of the present revision that are to stay: what is wrong with others is
+/// wrong with a former spec, or comes from their being stopped. Where the present
+/// revision is not known, all are of it.
+fn present<'a>(facts: &Facts<'a>) -> Vec<&'a Pod> {
+    let workload = facts.workload;
+    let revision = workload.and_then(|workload| workload.revision(&facts.revisions));
+    let is_present = |pod: &&Pod| match (revision, pod.revision()) {
+        (Some(present), Some(own)) => present == own,
+        _ => true,
+    };
+    selected(facts)
+        .filter(|pod| pod.stays())
+        .filter(is_present)
+        .collect()
+}
+
+fn count(pods: &[&Pod], is_meant: impl Fn(&Pod) -> bool) -> u32 {
+    let pods = pods.iter().filter(|pod| is_meant(pod)).count();
+    u32::try_from(pods).unwrap_or(u32::MAX)
+}
+
+/// The scalers of the actor's workload.
+fn on<'a>(facts: &Facts<'_>, scalers: &[&'a Scaler]) -> Vec<&'a Scaler> {
+    let workload = &facts.target.workload;
+    let scalers = scalers.iter().copied();
+    scalers
+        .filter(|scaler| scaler.target == *workload)
+        .collect()
+}
+
+/// The first of other people's scalers, a `ScaledObject` before an HPA.
+fn foreign(actor: &str, scalers: &[&Scaler]) -> Option<ForeignScaler> {
+    let scalers = scalers.iter().map(|scaler| (scaler, &scaler.itself));
+    let foreign = scalers.filter(|(scaler, _)| scaler.is_foreign(actor));
+    let first = foreign.min_by_key(|(_, itself)| {
+        let is_hpa = itself.kind != "ScaledObject";
+        (is_hpa, &itself.kind, &itself.name)
+    });
+    first.map(|(_, itself)| itself.clone())
+}
+
+/// The change of the replicas that are asked for, if there was one. The first number
+/// that is known is no change.
+fn scaled(before: &AtProvider, desired: Option<u32>, now: Time) -> Option<LastScale> {
+    let (from, to) = (before.desired?, desired?);
+    let direction = match from.cmp(&to) {
+        std::cmp::Ordering::Less => "Up",
+        std::cmp::Ordering::Equal => return None,
+        std::cmp::Ordering::Greater => "Down",
+    };
+    Some(LastScale {
+        time: now.to_string(),
+        direction: direction.to_owned(),
+        from,
+        to,
+    })
+}
+
+/// What is wrong with the pods: the first word that is true of any of them. Where they
+/// differ in what they say of it, what was said before stays; else most pods are right,
+/// then the alphabet.
+fn trouble(pods: &[Look<'_>], before: Option<&Signal>, now: Time) -> Option<Signal> {
+    let found: Vec<(usize, Word, Finding)> = pods.iter().filter_map(signal::of).collect();
+    let (first, word) = found
+        .iter()
+        .map(|(place, word, _)| (*place, *word))
+        .min_by_key(|found| found.0)?;
+    let mut findings: BTreeMap<&Finding, u32> = BTreeMap::new();
+    let mut pods = 0;
+    for (_, _, finding) in found.iter().filter(|(place, ..)| *place == first) {
+        *findings.entry(finding).or_default() += 1;
+        pods += 1;
+    }
+    let before = before.filter(|before| before.word == word.as_str());
+    let was_said = |finding: &Finding| {
+        before.is_some_and(|before| {
+            before.container == finding.container && before.message == finding.message
+        })
+    };
+    let (said, _) = findings.iter().max_by(|(one, of_one), (other, of_other)| {
+        (one.vague_of.is_none(), was_said(one), of_one)
+            .cmp(&(other.vague_of.is_none(), was_said(other), of_other))
+            .then_with(|| other.cmp(one))
+    })?;
+    let same = before.filter(|before| before.container == said.container);
+    let known = same.filter(|before| {
+        let image = said.vague_of.as_ref();
+        image.is_some_and(|image| before.message.contains(image))
+    });
+    Some(Signal {
+        word: word.to_string(),
+        container: said.container.clone(),
+        message: known.map_or_else(|| said.message.clone(), |known| known.message.clone()),
+        pods: Some(pods),
+        since: same.map_or_else(|| now.to_string(), |same| same.since.clone()),
+    })
+}

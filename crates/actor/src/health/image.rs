@@ -1,0 +1,68 @@
+//! What kubelets say of images that they cannot pull.
+
+/// Waiting reasons. Source: Kubernetes, `pkg/kubelet/images`; cri-api, `pkg/errors`.
+pub(super) const REASONS: [&str; 7] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "RegistryUnavailable",
+    "SignatureValidationFailed",
+    "ImageInspectError",
+];
+
+/// The reasons that a kubelet tells in turns while it tries again and again.
+pub(super) const RETRIED: [&str; 2] = ["ErrImagePull", "ImagePullBackOff"];
+
+/// Beginning of what a kubelet says between two attempts.
+const BACK_OFF: &str = "Back-off pulling image ";
+
+/// Why an image cannot be pulled, in words that stay the same from attempt to attempt,
+/// and whether they are no more than that it cannot.
+///
+/// Between two attempts newer kubelets repeat the cause after
+/// `Back-off pulling image "…": ErrImagePull: `, older ones say nothing of it.
+pub(super) fn cause(words: &str) -> (&str, bool) {
+    let Some(image) = words.strip_prefix(BACK_OFF) else {
+        return (words, words.is_empty());
+    };
+    let Some((_, cause)) = image.split_once("\": ") else {
+        return (words, true);
+    };
+    let cause = match cause.split_once(": ") {
+        Some((reason, cause)) if REASONS.contains(&reason) => cause,
+        _ => cause,
+    };
+    (cause, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_is_the_same_while_pulling_and_in_between() {
+        let cases = [
+            ("not found", ("not found", false), "an attempt"),
+            (
+                "Back-off pulling image \"a:1\": ErrImagePull: not found",
+                ("not found", false),
+                "a newer kubelet in between",
+            ),
+            (
+                "Back-off pulling image \"a:1\": try: again",
+                ("try: again", false),
+                "no reason that is known",
+            ),
+            (
+                "Back-off pulling image \"a:1\"",
+                ("Back-off pulling image \"a:1\"", true),
+                "an older kubelet in between",
+            ),
+            ("", ("", true), "a kubelet without words"),
+        ];
+        for (words, expected, reason) in cases {
+            assert_eq!(cause(words), expected, "{reason}");
+        }
+    }
+}

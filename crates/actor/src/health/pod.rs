@@ -1,0 +1,287 @@
+//! What the classifier looks at in a pod: a small part of what Kubernetes holds of it.
+//!
+//! Reading a pod into these types drops everything else, such as env, mounts and
+//! addresses, so that thousands of pods fit in memory and a change of anything else
+//! is no change.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::Time;
+
+/// Label of a Deployment's pods that tells their revision.
+const TEMPLATE_HASH: &str = "pod-template-hash";
+/// Label of a StatefulSet's pods that tells their revision.
+const REVISION_HASH: &str = "controller-revision-hash";
+
+macro_rules! view {
+    ($(#[$attribute:meta])* $name:ident {$($(#[$of_field:meta])* $field:ident: $type:ty,)*}) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        pub struct $name {
+            $($(#[$of_field])* pub $field: $type,)*
+        }
+    };
+}
+
+view!(
+    /// A pod.
+    Pod {
+        /// Name and labels.
+        metadata: PodMetadata,
+        /// What shall run.
+        spec: PodSpec,
+        /// What its kubelet and the scheduler say.
+        status: PodStatus,
+    }
+);
+
+view!(
+    /// `metadata` of a pod.
+    PodMetadata {
+        /// Its name.
+        name: String,
+        /// Its labels.
+        labels: BTreeMap<String, String>,
+        /// Set once it is being deleted.
+        deletion_timestamp: Option<Time>,
+    }
+);
+
+view!(
+    /// `spec` of a pod.
+    PodSpec {
+        /// Containers that run one after the other before the rest, and native sidecars.
+        init_containers: Vec<Container>,
+        /// Containers that run together.
+        containers: Vec<Container>,
+        /// What they mount.
+        volumes: Vec<Volume>,
+    }
+);
+
+view!(
+    /// A container as it shall run.
+    Container {
+        /// Its name.
+        name: String,
+        /// Its image.
+        image: String,
+    }
+);
+
+view!(
+    /// A volume, as far as it comes from an object that may be missing.
+    Volume {
+        /// Its name.
+        name: String,
+        /// A claim.
+        persistent_volume_claim: Option<ClaimSource>,
+        /// A ConfigMap.
+        config_map: Option<ConfigMapSource>,
+        /// A Secret.
+        secret: Option<SecretSource>,
+        /// Several of them.
+        projected: Option<ProjectedSource>,
+        /// A claim that is made for the pod.
+        ephemeral: Option<EphemeralSource>,
+    }
+);
+
+view!(
+    /// The claim of a volume.
+    ClaimSource {
+        /// Name of the claim.
+        claim_name: String,
+    }
+);
+
+view!(
+    /// The ConfigMap of a volume.
+    ConfigMapSource {
+        /// Name of the ConfigMap.
+        name: String,
+        /// Whether it may be missing.
+        optional: bool,
+    }
+);
+
+view!(
+    /// The Secret of a volume.
+    SecretSource {
+        /// Name of the Secret.
+        #[serde(alias = "name")]
+        secret_name: String,
+        /// Whether it may be missing.
+        optional: bool,
+    }
+);
+
+view!(
+    /// The sources of a projected volume.
+    ProjectedSource {
+        /// In order.
+        sources: Vec<Projection>,
+    }
+);
+
+view!(
+    /// One source of a projected volume.
+    Projection {
+        /// A ConfigMap.
+        config_map: Option<ConfigMapSource>,
+        /// A Secret.
+        secret: Option<SecretSource>,
+    }
+);
+
+view!(
+    /// The mark of a volume whose claim is made for the pod.
+    EphemeralSource {}
+);
+
+view!(
+    /// `status` of a pod.
+    PodStatus {
+        /// Pending, Running, Succeeded, Failed or Unknown.
+        phase: String,
+        /// Its conditions.
+        conditions: Vec<PodCondition>,
+        /// Init containers and native sidecars, as they are.
+        init_container_statuses: Vec<ContainerStatus>,
+        /// The other containers, as they are.
+        container_statuses: Vec<ContainerStatus>,
+    }
+);
+
+view!(
+    /// A condition of a pod.
+    PodCondition {
+        /// What is said to be true or not.
+        #[serde(rename = "type")]
+        type_: String,
+        /// `True`, `False` or `Unknown`.
+        status: String,
+        /// Why, as one word.
+        reason: String,
+        /// Why, in words.
+        message: String,
+        /// Since when.
+        last_transition_time: Option<Time>,
+    }
+);
+
+view!(
+    /// A container as it is.
+    ContainerStatus {
+        /// Its name.
+        name: String,
+        /// How often it was started again.
+        restart_count: u32,
+        /// What it does now.
+        state: ContainerState,
+        /// What it did before.
+        last_state: ContainerState,
+    }
+);
+
+view!(
+    /// What a container does; one of the three.
+    ContainerState {
+        /// It waits.
+        waiting: Option<Waiting>,
+        /// It runs.
+        running: Option<Running>,
+        /// It has ended.
+        terminated: Option<Terminated>,
+    }
+);
+
+view!(
+    /// A container that waits.
+    Waiting {
+        /// Why, as one word.
+        reason: String,
+        /// Why, in the kubelet's words.
+        message: String,
+    }
+);
+
+view!(
+    /// A container that runs.
+    Running {
+        /// Since when.
+        started_at: Option<Time>,
+    }
+);
+
+view!(
+    /// A container that has ended.
+    Terminated {
+        /// How, as one word.
+        reason: String,
+        /// What it, or the container runtime, says of its end.
+        message: String,
+        /// Its exit code.
+        exit_code: i32,
+    }
+);
+
+impl Pod {
+    /// Whether it has not ended; a pod that is being deleted has not.
+    pub fn is_live(&self) -> bool {
+        !matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
+    }
+
+    /// Whether it is live and shall stay so.
+    pub fn stays(&self) -> bool {
+        self.is_live() && self.metadata.deletion_timestamp.is_none()
+    }
+
+    /// Whether it can take work, now and later.
+    pub fn is_ready(&self) -> bool {
+        self.stays() && self.condition_is("Ready", "True")
+    }
+
+    /// Whether it has each of these labels.
+    pub fn has_labels(&self, labels: &BTreeMap<String, String>) -> bool {
+        labels
+            .iter()
+            .all(|(key, value)| self.metadata.labels.get(key) == Some(value))
+    }
+
+    /// Which revision of its workload it was made from.
+    pub fn revision(&self) -> Option<&str> {
+        let labels = &self.metadata.labels;
+        let label = |key| labels.get(key).map(String::as_str);
+        label(TEMPLATE_HASH).or_else(|| label(REVISION_HASH))
+    }
+
+    /// All its containers as they are, init containers and native sidecars first: one
+    /// that has not ended yet keeps the others from being started.
+    pub fn container_statuses(&self) -> impl Iterator<Item = &ContainerStatus> {
+        let status = &self.status;
+        let init = status.init_container_statuses.iter();
+        init.chain(&status.container_statuses)
+    }
+
+    pub(super) fn condition(&self, type_: &str) -> Option<&PodCondition> {
+        let mut conditions = self.status.conditions.iter();
+        conditions.find(|condition| condition.type_ == type_)
+    }
+
+    pub(super) fn condition_is(&self, type_: &str, status: &str) -> bool {
+        self.condition(type_)
+            .is_some_and(|condition| condition.status == status)
+    }
+
+    /// The image that a container shall run.
+    pub(super) fn image_of(&self, container: &str) -> Option<&str> {
+        let containers = self.spec.init_containers.iter();
+        let mut containers = containers.chain(&self.spec.containers);
+        let container = containers.find(|found| found.name == container)?;
+        Some(&container.image)
+    }
+}

@@ -1,0 +1,299 @@
+//! What is wrong with a pod, as one of the words for pods: one table, first match wins.
+
+use std::collections::BTreeMap;
+
+use super::pod::{ContainerStatus, Pod, Terminated};
+use super::{Mounted, Obstacle, Patience, Time, image, volumes};
+use crate::names::{RUNTIME_CONTAINER, SIDECAR_CONTAINER};
+use crate::status::Word;
+
+/// Longest message, in characters.
+const MESSAGE_MAX: usize = 300;
+
+/// Waiting reason of a container whose env cannot be made.
+const CONFIG: [&str; 1] = ["CreateContainerConfigError"];
+/// Waiting reasons of containers that cannot be started. Source: Kubernetes,
+/// `pkg/kubelet/kuberuntime` and `pkg/kubelet/container`.
+const START: [&str; 7] = [
+    "CreateContainerError",
+    "PreCreateHookError",
+    "PreStartHookError",
+    "RunContainerError",
+    "StartError",
+    "ContainerCannotRun",
+    "PostStartHookError",
+];
+/// Waiting reasons of containers that have no sandbox to run in.
+const SANDBOX: [&str; 3] = [
+    "CreatePodSandboxError",
+    "ConfigPodSandboxError",
+    "KillPodSandboxError",
+];
+/// Waiting reason of a container between two crashes.
+const CRASH_LOOP: &str = "CrashLoopBackOff";
+/// Restarts that make a loop of crashes.
+const LOOP: u32 = 2;
+
+/// When a row of the table applies.
+type Rule = fn(&Look<'_>) -> Option<Finding>;
+
+/// The words for pods, in their order among the words of the STATUS column.
+const TABLE: [(Word, Rule); 7] = [
+    (Word::ConfigError, |look| look.waits_for(&CONFIG)),
+    (Word::VolumeError, volumes::fault),
+    (Word::ImagePullError, unpulled),
+    (Word::SidecarError, |look| {
+        look.fails(|name| name == SIDECAR_CONTAINER)
+    }),
+    (Word::RuntimeError, |look| {
+        look.fails(|name| name == RUNTIME_CONTAINER)
+    }),
+    (Word::PendingResources, unscheduled),
+    (Word::WorkloadError, |look| {
+        look.fails(|_| true)
+            .or_else(|| Some(look.waits_for(&SANDBOX)?.without_container()))
+    }),
+];
+
+/// A pod, and what is known beside it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look<'a> {
+    pub(super) pod: &'a Pod,
+    pub(super) obstacles: &'a BTreeMap<Mounted, Obstacle>,
+    pub(super) patience: &'a Patience,
+    pub(super) now: Time,
+}
+
+/// What is wrong with a pod.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Finding {
+    /// The image that cannot be pulled for a cause that the message does not tell; it may
+    /// be known from before.
+    pub(super) vague_of: Option<String>,
+    /// The container concerned.
+    pub(super) container: Option<String>,
+    /// What there is to say, in one line.
+    pub(super) message: String,
+}
+
+impl Finding {
+    pub(super) fn of_pod(words: &str) -> Self {
+        Self {
+            vague_of: None,
+            container: None,
+            message: quote(words),
+        }
+    }
+
+    fn of(container: &ContainerStatus, words: &str) -> Self {
+        Self {
+            container: Some(container.name.clone()),
+            ..Self::of_pod(words)
+        }
+    }
+
+    fn without_container(self) -> Self {
+        Self {
+            container: None,
+            ..self
+        }
+    }
+}
+
+/// The word for what is wrong with the pod, with its place in the table.
+pub(super) fn of(look: &Look<'_>) -> Option<(usize, Word, Finding)> {
+    let mut rows = TABLE.iter().enumerate();
+    rows.find_map(|(place, (word, rule))| Some((place, *word, rule(look)?)))
+}
+
+/// Whether a container of the pod crashes, or has no image.
+pub(super) fn is_failing(pod: &Pod, patience: &Patience, now: Time) -> bool {
+    pod.container_statuses().any(|container| {
+        waiting_for(container).is_some_and(|(reason, _)| image::RETRIED.contains(&reason))
+            || crash(container, patience, now).is_some()
+    })
+}
+
+/// When a crash of the pod's will be forgotten, for each container that runs again.
+pub(super) fn turns(pod: &Pod, patience: &Patience) -> impl Iterator<Item = Time> {
+    let containers = pod.container_statuses();
+    containers.filter_map(|container| settled(container, patience))
+}
+
+impl Look<'_> {
+    /// The first container that waits for one of these reasons.
+    pub(super) fn waits_for(&self, reasons: &[&str]) -> Option<Finding> {
+        self.pod.container_statuses().find_map(|container| {
+            let (reason, words) = waiting_for(container)?;
+            let words = if words.is_empty() { reason } else { words };
+            reasons
+                .contains(&reason)
+                .then(|| Finding::of(container, words))
+        })
+    }
+
+    /// The first container of such a name that crashes or cannot be started.
+    fn fails(&self, is_meant: fn(&str) -> bool) -> Option<Finding> {
+        let mut containers = self.pod.container_statuses();
+        containers.find_map(|container| {
+            let message =
+                crash(container, self.patience, self.now).or_else(|| unstarted(container))?;
+            is_meant(&container.name).then(|| Finding::of(container, &message))
+        })
+    }
+}
+
+/// The first container whose image cannot be pulled; the message names the image.
+fn unpulled(look: &Look<'_>) -> Option<Finding> {
+    let mut containers = look.pod.container_statuses();
+    containers.find_map(|container| {
+        let (reason, words) = waiting_for(container)?;
+        if !image::REASONS.contains(&reason) {
+            return None;
+        }
+        let image = look.pod.image_of(&container.name).unwrap_or_default();
+        let (cause, is_vague) = image::cause(words);
+        let cause = if cause.is_empty() { reason } else { cause };
+        let message = if cause.contains(image) {
+            cause.to_owned()
+        } else {
+            format!("image {image:?}: {cause}")
+        };
+        Some(Finding {
+            vague_of: is_vague.then(|| image.to_owned()),
+            ..Finding::of(container, &message)
+        })
+    })
+}
+
+/// Why there is no node for the pod.
+fn unscheduled(look: &Look<'_>) -> Option<Finding> {
+    let scheduled = look.pod.condition("PodScheduled")?;
+    let words = match (scheduled.reason.as_str(), scheduled.message.as_str()) {
+        ("", "") => "no node is found for it",
+        (reason, "") => reason,
+        (_, message) => message,
+    };
+    (scheduled.status == "False").then(|| Finding::of_pod(words))
+}
+
+/// How the container crashes: it waits for its next start, has just ended badly, or runs
+/// again after crashes, for too short a time to trust it.
+fn crash(container: &ContainerStatus, patience: &Patience, now: Time) -> Option<String> {
+    let before = container.last_state.terminated.as_ref();
+    if waiting_for(container).is_some_and(|(reason, _)| reason == CRASH_LOOP) {
+        return Some(before.map_or_else(|| "it crashes again and again".to_owned(), end));
+    }
+    if let Some(ended) = &container.state.terminated {
+        return (ended.exit_code != 0).then(|| end(ended));
+    }
+    settled(container, patience)
+        .filter(|settled| now < *settled)
+        .and(before)
+        .map(end)
+}
+
+/// When a container that runs after a loop of crashes will have run long enough.
+fn settled(container: &ContainerStatus, patience: &Patience) -> Option<Time> {
+    let started = container.state.running.as_ref()?.started_at?;
+    let has_looped = container.restart_count >= LOOP && container.last_state.terminated.is_some();
+    has_looped.then(|| started.after(patience.settle))
+}
+
+/// Why the container cannot be started.
+fn unstarted(container: &ContainerStatus) -> Option<String> {
+    let (reason, words) = waiting_for(container)?;
+    if !START.contains(&reason) {
+        return None;
+    }
+    Some(if words.is_empty() {
+        reason.to_owned()
+    } else {
+        format!("{reason}: {words}")
+    })
+}
+
+fn waiting_for(container: &ContainerStatus) -> Option<(&str, &str)> {
+    let waiting = container.state.waiting.as_ref()?;
+    Some((&waiting.reason, &waiting.message))
+}
+
+/// How a container ended. What it said last is at the end of its own words.
+fn end(ended: &Terminated) -> String {
+    let code = ended.exit_code;
+    let how = match ended.reason.as_str() {
+        _ if code == 0 => "it ended with exit code 0, and must not end".to_owned(),
+        "" | "Error" => format!("exit code {code}"),
+        reason => format!("{reason}, exit code {code}"),
+    };
+    let words = one_line(&ended.message);
+    if words.is_empty() {
+        return how;
+    }
+    // The colon, the blank and the mark of the cut.
+    let room = MESSAGE_MAX.saturating_sub(how.chars().count() + 3);
+    let length = words.chars().count();
+    match words.char_indices().nth(length.saturating_sub(room)) {
+        Some((start, _)) if start > 0 => format!("{how}: …{}", words[start..].trim_start()),
+        _ => format!("{how}: {words}"),
+    }
+}
+
+/// Another program's words on one line, cut after 300 characters.
+///
+/// ```
+/// let words = actor::health::quote("secret \"keys\"\n  not found");
+/// assert_eq!(words, "secret \"keys\" not found");
+/// ```
+pub fn quote(words: &str) -> String {
+    let line = one_line(words);
+    match line.char_indices().nth(MESSAGE_MAX) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line,
+    }
+}
+
+fn one_line(words: &str) -> String {
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotations_are_one_short_line() {
+        let long = "ä".repeat(301);
+        let cases = [
+            (
+                "secret \"a\" not found",
+                "secret \"a\" not found",
+                "as it is",
+            ),
+            ("  one\n\ttwo\r\n", "one two", "no line breaks"),
+            (&long[..600], &long[..600], "300 characters are kept"),
+            (&long, &format!("{}…", &long[..600]), "one more is not"),
+        ];
+        for (words, quoted, reason) in cases {
+            assert_eq!(quote(words), quoted, "{reason}");
+        }
+        let once = quote(&long);
+        assert_eq!(quote(&once), once, "a quotation is quoted as it is");
+    }
+
+    #[test]
+    fn the_end_of_a_long_traceback_is_kept() {
+        let ended = |message: String| Terminated {
+            reason: "Error".to_owned(),
+            exit_code: 1,
+            message,
+        };
+        let traceback = format!("{}KeyError: 'ö'\n", "File \"ö.py\"\n".repeat(50));
+        let told = end(&ended(traceback));
+        assert!(told.starts_with("exit code 1: …"), "{told}");
+        assert!(told.ends_with("KeyError: 'ö'"), "{told}");
+        assert!(told.chars().count() <= MESSAGE_MAX, "{told}");
+        assert_eq!(quote(&told), told);
+        assert_eq!(end(&ended("no\n".to_owned())), "exit code 1: no");
+    }
+}
