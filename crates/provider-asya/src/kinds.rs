@@ -4,6 +4,7 @@
 //! CustomResourceDefinitions are generated too.
 
 use actor::managed::Condition;
+use actor::health::{HealthSpec, HealthStatus};
 use actor::provider_config::{
     ClusterProviderConfigSpec, ProviderConfigSpec, ProviderConfigStatus, Usage,
 };
@@ -67,6 +68,13 @@ kind!(Queue, NamespaceResourceScope, "queues", "One queue.", {
     /// What is seen.
     #[serde(default)]
     status: QueueStatus
+});
+kind!(ActorHealth, NamespaceResourceScope, "actorhealths", "What is seen of one actor's pods.", {
+    /// What is watched.
+    spec: HealthSpec,
+    /// What is seen.
+    #[serde(default)]
+    status: HealthStatus
 });
 kind!(ProviderConfig, NamespaceResourceScope, "providerconfigs", "A connection for one namespace.", {
     /// The connection.

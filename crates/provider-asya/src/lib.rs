@@ -1,4 +1,5 @@
-//! The provider: it keeps Queue objects true on RabbitMQ and SQS.
+//! The provider: it keeps Queue objects true on RabbitMQ and SQS, and ActorHealth
+//! objects current.
 //!
 //! Observe, decide, act, report. Only the decision is hard, and it is pure:
 //! [`plan::decide`] says what to do from what is wanted and what is seen.

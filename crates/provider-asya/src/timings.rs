@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use actor::health::Patience;
+
 /// How long the provider waits for what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timings {
@@ -48,6 +50,16 @@ pub struct Timings {
     pub lease: Duration,
     /// Wait before the API server is asked again whether it is there.
     pub start_retry: Duration,
+    /// Shortest time between two writes of one ActorHealth.
+    pub health_interval: Duration,
+    /// How long pods are given before something counts as wrong with them.
+    pub patience: Patience,
+    /// Wait before an ActorHealth is looked at again while pods are not watched yet.
+    pub sight_retry: Duration,
+    /// Time between two looks at a workload of somebody else's, which is not watched.
+    pub bound_look: Duration,
+    /// Shortest time between two looks whether KEDA, or another kind to watch, is there.
+    pub absent_retry: Duration,
     /// Time that running passes have to end after SIGTERM.
     pub shutdown: Duration,
 }
@@ -77,6 +89,11 @@ impl Default for Timings {
             config_interval: seconds(1),
             lease: seconds(60),
             start_retry: seconds(1),
+            health_interval: seconds(2),
+            patience: Patience::default(),
+            sight_retry: seconds(1),
+            bound_look: seconds(30),
+            absent_retry: seconds(60),
             shutdown: seconds(20),
         }
     }

@@ -3,6 +3,7 @@
 pub mod configs;
 pub mod connect;
 pub mod events;
+pub mod health;
 pub mod memory;
 mod pass;
 mod patch;
