@@ -22,16 +22,14 @@ use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::predicates::{annotations, generation};
 use kube::runtime::reflector;
 use kube::runtime::{Predicate as _, PredicateConfig, WatchStreamExt as _, watcher};
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, ResourceExt as _};
 use tokio::time::Instant;
 
 use self::round::{Memories, Round};
 use self::sight::Sight;
 use crate::gate;
 use crate::kinds::ActorHealth;
-use crate::metrics::Metrics;
 use crate::requeue;
-use crate::timings::Timings;
 
 /// Name of the controller in metrics.
 const CONTROLLER: &str = "actorhealth";
@@ -40,21 +38,18 @@ const KIND: &str = "actorhealths.provider.asya.sh";
 
 /// What every round needs.
 struct Context {
-    client: Client,
-    timings: Timings,
-    metrics: Arc<Metrics>,
+    provider: Arc<super::Context>,
     sight: Arc<Sight>,
     memories: Memories,
 }
 
 /// Keeps all ActorHealth objects current until `shutdown`, once their kind is served.
 pub async fn run(
-    client: Client,
-    timings: Timings,
-    metrics: Arc<Metrics>,
+    provider: Arc<super::Context>,
     concurrency: u16,
     shutdown: Shared<impl Future<Output = ()> + Send + Sync + 'static>,
 ) {
+    let (client, timings) = (provider.client.clone(), &provider.timings);
     tokio::select! {
         () = gate::served(&client, &[KIND]) => {}
         () = shutdown.clone() => return,
@@ -64,20 +59,15 @@ pub async fn run(
     let watches = watch::all(client.clone(), sight.clone(), timings.absent_retry);
     let (reader, writer) = reflector::store();
     let register = sight.clone();
-    let changes = watcher(
-        Api::<ActorHealth>::all(client.clone()),
-        watcher::Config::default(),
-    )
-    .default_backoff()
-    .modify(|health| health.managed_fields_mut().clear())
-    .inspect_ok(move |event| register.register(event))
-    .reflect(writer)
-    .applied_objects()
-    .predicate_filter(generation.combine(annotations), PredicateConfig::default());
+    let changes = watcher(Api::<ActorHealth>::all(client), watcher::Config::default())
+        .default_backoff()
+        .modify(|health| health.managed_fields_mut().clear())
+        .inspect_ok(move |event| register.register(event))
+        .reflect(writer)
+        .applied_objects()
+        .predicate_filter(generation.combine(annotations), PredicateConfig::default());
     let context = Arc::new(Context {
-        client,
-        timings,
-        metrics,
+        provider,
         sight,
         memories: Memories::default(),
     });
@@ -114,12 +104,13 @@ async fn reconcile(health: Arc<ActorHealth>, context: Arc<Context>) -> Result<Ac
                 "the API server did not do as asked");
             (
                 true,
-                Some(requeue::backoff(memory.failures, &context.timings)),
+                Some(requeue::backoff(memory.failures, &context.provider.timings)),
             )
         }
     };
     context.memories.keep(&uid, memory);
     context
+        .provider
         .metrics
         .pass(CONTROLLER, is_failure, start.elapsed());
     Ok(wait.map_or_else(Action::await_change, |wait| {

@@ -109,7 +109,7 @@ impl<'a> Round<'a> {
                 if let Some(problem) = problem {
                     self.say(status, Statement::failed("ReconcileError", problem));
                 }
-                return Ok(Some(self.context.timings.sight_retry));
+                return Ok(Some(self.context.provider.timings.sight_retry));
             }
         };
         let known = match found.workload.clone() {
@@ -135,7 +135,8 @@ impl<'a> Round<'a> {
             },
         );
         self.say(status, Statement::synced());
-        let unwatched = (is_there && !known.is_watched).then_some(self.context.timings.bound_look);
+        let unwatched =
+            (is_there && !known.is_watched).then_some(self.context.provider.timings.bound_look);
         Ok(verdict.look_again.into_iter().chain(unwatched).min())
     }
 
@@ -143,7 +144,7 @@ impl<'a> Round<'a> {
     /// none.
     async fn ask_for_workload(&self) -> kube::Result<Known> {
         let workload = &self.health.spec.for_provider.workload;
-        let (client, name) = (self.context.client.clone(), &workload.name);
+        let (client, name) = (self.context.provider.client.clone(), &workload.name);
         let found = match workload.kind.as_str() {
             "StatefulSet" => {
                 let api: Api<StatefulSetView> = Api::namespaced(client, &self.namespace);
@@ -167,7 +168,7 @@ impl<'a> Round<'a> {
         workload: Option<&Workload>,
         status: &HealthStatus,
     ) -> kube::Result<Verdict> {
-        let patience = &self.context.timings.patience;
+        let patience = &self.context.provider.timings.patience;
         let now = Time::from_seconds(Timestamp::now().as_second());
         let nothing = BTreeMap::new();
         let mut facts = Facts {
@@ -193,7 +194,7 @@ impl<'a> Round<'a> {
 
     /// Why an object cannot be mounted; nothing where we may not look.
     async fn obstacle(&self, mounted: &Mounted) -> kube::Result<Option<Obstacle>> {
-        let (client, name) = (self.context.client.clone(), mounted.name.as_str());
+        let (client, name) = (self.context.provider.client.clone(), mounted.name.as_str());
         let namespace = &self.namespace;
         let found = match mounted.kind {
             MountedKind::PersistentVolumeClaim => {
@@ -238,7 +239,7 @@ impl<'a> Round<'a> {
         if patch::between(&old, &new).is_none() {
             return Ok(None);
         }
-        let interval = self.context.timings.health_interval;
+        let interval = self.context.provider.timings.health_interval;
         if let Some(left) = self
             .memory
             .written
@@ -247,7 +248,7 @@ impl<'a> Round<'a> {
         {
             return Ok(Some(left));
         }
-        let api = writes::api_of(&self.context.client, self.health);
+        let api = writes::api_of(&self.context.provider.client, self.health);
         let name = self.health.name_any();
         match writes::status::<ActorHealth>(&api, &name, &old, &new).await {
             // It was deleted meanwhile, and nobody asks any more.
