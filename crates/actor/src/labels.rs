@@ -8,6 +8,12 @@ use crate::names::ActorName;
 pub const ACTOR: &str = "asya.sh/actor";
 /// The label of a Queue that names its entry of the platform's transports.
 pub const TRANSPORT: &str = "asya.sh/transport";
+/// The label of a foreign workload that names the actor bound to it; such workloads are
+/// watched by it.
+pub const BOUND_TO: &str = "asya.sh/bound-to";
+/// The annotation of a foreign workload that names the actor bound to it with its
+/// namespace: `<namespace>/<actor>`.
+pub const MANAGED_BY: &str = "asya.sh/managed-by";
 /// The label by which flavors are found; its value is the flavor's own name.
 pub const FLAVOR: &str = "asya.sh/flavor";
 /// The claim's name on a legacy XR. Source: Crossplane v1 XRDs.

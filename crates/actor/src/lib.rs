@@ -29,10 +29,11 @@
 //! - [`names`] and [`labels`] name things; [`quantity`] and [`duration`] read
 //!   Kubernetes' and Go's notations.
 //! - [`status`] has the words of the STATUS column and the conditions;
-//!   [`queue`], [`health`] and [`provider_config`] are the objects of the
+//!   [`queue`], [`binding`], [`health`] and [`provider_config`] are the objects of the
 //!   provider, and [`managed`] is what they share.
 //! - `schema`, with the feature of that name, makes the XRD from these types.
 
+pub mod binding;
 pub mod duration;
 pub mod entry;
 pub mod health;

@@ -5,6 +5,7 @@
 
 use actor::managed::Condition;
 use actor::health::{HealthSpec, HealthStatus};
+use actor::binding::{BindingSpec, BindingStatus};
 use actor::provider_config::{
     ClusterProviderConfigSpec, ProviderConfigSpec, ProviderConfigStatus, Usage,
 };
@@ -76,6 +77,19 @@ kind!(ActorHealth, NamespaceResourceScope, "actorhealths", "What is seen of one 
     #[serde(default)]
     status: HealthStatus
 });
+kind!(
+    WorkloadBinding,
+    NamespaceResourceScope,
+    "workloadbindings",
+    "An actor on a workload that another controller owns.",
+    {
+        /// What is wanted.
+        spec: BindingSpec,
+        /// What is seen.
+        #[serde(default)]
+        status: BindingStatus
+    }
+);
 kind!(ProviderConfig, NamespaceResourceScope, "providerconfigs", "A connection for one namespace.", {
     /// The connection.
     spec: ProviderConfigSpec,

@@ -26,6 +26,7 @@ async fn the_api_server_takes_what_is_right_and_refuses_the_rest() {
     defaults_are_filled_in(&client).await;
     creation_is_checked(&client).await;
     changes_are_checked(&client).await;
+    bindings_are_checked(&client).await;
 }
 
 fn api(client: &Client, kind: &str) -> Api<DynamicObject> {
@@ -72,6 +73,71 @@ async fn defaults_are_filled_in(client: &Client) {
         .delete("main", &DeleteParams::default())
         .await
         .unwrap();
+}
+
+/// A binding of that strategy to Deployment `phi`.
+fn binding(strategy: &str) -> Value {
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "phi"});
+    json!({"forProvider": {"actor": "embedder", "targetRef": target, "strategy": strategy}})
+}
+
+/// A binding that adds a container of that name.
+fn binding_of(container: &str) -> Value {
+    let mut binding = binding("Inject");
+    binding["forProvider"]["template"] = json!({
+        "metadata": {"labels": {"asya.sh/actor": "embedder"}},
+        "spec": {"containers": [{"name": container, "image": "x:1"}]},
+    });
+    binding
+}
+
+async fn bindings_are_checked(client: &Client) {
+    let only_with_inject = Some("'template' must be set with the strategy 'Inject', and only then");
+    let adapter_with_template = {
+        let mut binding = binding_of("asya-runtime");
+        binding["forProvider"]["strategy"] = json!("Adapter");
+        binding
+    };
+    let cases = [
+        (binding("Adapter"), None),
+        (binding_of("asya-runtime"), None),
+        (binding("Inject"), only_with_inject),
+        (adapter_with_template, only_with_inject),
+        (binding("Auto"), Some("Unsupported value")),
+        (
+            binding_of("kserve-container"),
+            Some("a binding adds containers of its own, whose names begin with 'asya-'"),
+        ),
+    ];
+    let bindings = api(client, "WorkloadBinding");
+    let dry_run = PostParams {
+        dry_run: true,
+        ..PostParams::default()
+    };
+    for (spec, expected) in cases {
+        let made = object("WorkloadBinding", &spec);
+        let answer = bindings.create(&dry_run, &made).await;
+        check(&format!("{spec}"), answer.map(drop), expected);
+    }
+    let made = object("WorkloadBinding", &binding("Adapter"));
+    bindings
+        .create(&PostParams::default(), &made)
+        .await
+        .unwrap();
+    let changes = [
+        (json!({"targetRef": {"name": "llama"}}), None),
+        (
+            json!({"actor": "other"}),
+            Some("the actor of a binding cannot change"),
+        ),
+    ];
+    for (change, expected) in changes {
+        let patch = Patch::Merge(json!({"spec": {"forProvider": change}}));
+        let answer = bindings
+            .patch("main", &PatchParams::default(), &patch)
+            .await;
+        check(&format!("to {change}"), answer.map(drop), expected);
+    }
 }
 
 async fn creation_is_checked(client: &Client) {

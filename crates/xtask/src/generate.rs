@@ -63,6 +63,10 @@ const GENERATED: &[Generated] = &[
         content: |_| manifest(&schema::queue_crd()),
     },
     Generated {
+        path: "package/provider-asya/crds/provider.asya.sh_workloadbindings.yaml",
+        content: |_| manifest(&schema::binding_crd()),
+    },
+    Generated {
         path: "package/provider-asya/crds/provider.asya.sh_actorhealths.yaml",
         content: |_| manifest(&schema::health_crd()),
     },

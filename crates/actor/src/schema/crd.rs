@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{provider_rules as rules, structural};
 use crate::managed::MANAGEMENT_POLICIES;
-use crate::{VERSION, health, provider_config, queue};
+use crate::{VERSION, binding, health, provider_config, queue};
 
 /// Group of the provider's kinds.
 const GROUP: &str = "provider.asya.sh";
@@ -32,6 +32,32 @@ pub fn queue_crd() -> Value {
                "jsonPath": ".status.atProvider.processing"}),
     ];
     let kind = Names::managed(queue::KIND, "queues");
+    kind.definition(&schema, &columns)
+}
+
+/// The CustomResourceDefinition of `WorkloadBinding`.
+pub fn binding_crd() -> Value {
+    let mut schema = object::<binding::BindingSpec, binding::BindingStatus>(
+        "An actor on a workload that another controller owns.",
+    );
+    let spec = &mut schema["properties"]["spec"];
+    management_policies(spec);
+    rules::of_binding(spec);
+    let at_provider = &mut schema["properties"]["status"]["properties"]["atProvider"];
+    at_provider["properties"]["podSelector"]["maxProperties"] = json!(64);
+    conditions(&mut schema);
+    let columns = [
+        condition_column("READY"),
+        condition_column("SYNCED"),
+        json!({"name": "TARGET-KIND", "type": "string", "jsonPath": ".spec.forProvider.targetRef.kind"}),
+        json!({"name": "TARGET", "type": "string", "jsonPath": ".spec.forProvider.targetRef.name"}),
+        json!({"name": "STRATEGY", "type": "string", "jsonPath": ".spec.forProvider.strategy"}),
+        json!({"name": "CONFLICTS", "type": "integer",
+               "jsonPath": ".status.atProvider.conflictCount"}),
+        json!({"name": "WORKLOAD", "type": "string", "priority": 1,
+               "jsonPath": ".status.atProvider.resolvedTarget.name"}),
+    ];
+    let kind = Names::managed(binding::KIND, "workloadbindings");
     kind.definition(&schema, &columns)
 }
 
@@ -188,14 +214,18 @@ fn identify(schema: &mut Value) {
 
 /// The fields of every managed resource, with the defaults that Crossplane gives them.
 fn managed(spec: &mut Value) {
-    spec["required"] = json!(["forProvider"]);
-    let properties = &mut spec["properties"];
-    properties["managementPolicies"]["default"] = json!(["*"]);
-    properties["managementPolicies"]["maxItems"] = json!(MANAGEMENT_POLICIES.len());
-    properties["managementPolicies"]["items"]["enum"] = json!(MANAGEMENT_POLICIES);
-    let reference = &mut properties["providerConfigRef"];
+    management_policies(spec);
+    let reference = &mut spec["properties"]["providerConfigRef"];
     reference["default"] = json!({"kind": provider_config::CLUSTER_KIND, "name": "default"});
     reference["required"] = json!(["kind", "name"]);
+}
+
+fn management_policies(spec: &mut Value) {
+    spec["required"] = json!(["forProvider"]);
+    let policies = &mut spec["properties"]["managementPolicies"];
+    policies["default"] = json!(["*"]);
+    policies["maxItems"] = json!(MANAGEMENT_POLICIES.len());
+    policies["items"]["enum"] = json!(MANAGEMENT_POLICIES);
 }
 
 /// One condition of each type.

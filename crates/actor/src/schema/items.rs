@@ -16,6 +16,8 @@ use crate::names::{LABEL_MAX, SUBDOMAIN_MAX};
 /// Most containers of one list in a pod. Rules walk these lists, and the API
 /// server refuses a schema whose rules could cost too much.
 const CONTAINERS_MAX: usize = 32;
+/// Most volumes that a binding adds to a pod.
+const FRAGMENT_VOLUMES_MAX: usize = 64;
 /// Longest name of an environment variable in characters.
 const VARIABLE_MAX: usize = 1024;
 
@@ -93,6 +95,58 @@ pub(crate) fn pod_template(_: &mut SchemaGenerator) -> Schema {
                         "Init containers of the pod.",
                         &rules::of_init_container(),
                     ),
+                },
+            },
+        },
+    })
+}
+
+/// `template` of a WorkloadBinding. Keys of a pod that it does not have cannot be set:
+/// what is added to somebody else's pods must not change what runs there.
+pub(crate) fn pod_fragment(_: &mut SchemaGenerator) -> Schema {
+    let texts = |description: &str| -> Value {
+        json!({
+            "type": "object",
+            "description": description,
+            "maxProperties": 64,
+            "additionalProperties": {"type": "string"},
+        })
+    };
+    let items = |description: &str, item: &str| -> Value {
+        json!({
+            "type": "array",
+            "description": description,
+            "maxItems": FRAGMENT_VOLUMES_MAX,
+            "items": named(item, SUBDOMAIN_MAX),
+        })
+    };
+    let own_names = [json!({
+        "rule": "self.name.startsWith('asya-')",
+        "message": "a binding adds containers of its own, whose names begin with 'asya-', \
+                    and changes none of the target's",
+    })];
+    json_schema!({
+        "type": "object",
+        "description": "What is added to the pods of the target with the strategy `Inject`.",
+        "properties": {
+            "metadata": {
+                "type": "object",
+                "description": "What the pods carry.",
+                "properties": {
+                    "annotations": texts("Annotations of the pods."),
+                    "labels": texts("Labels of the pods; never one of the target's selector."),
+                },
+            },
+            "spec": {
+                "type": "object",
+                "description": "What the pods hold.",
+                "properties": {
+                    "containers": containers("Containers called `asya-…`.", &own_names),
+                    "imagePullSecrets": items(
+                        "Secrets with which their images are pulled.",
+                        "Name of the Secret.",
+                    ),
+                    "volumes": items("Their volumes.", "Name of the volume."),
                 },
             },
         },

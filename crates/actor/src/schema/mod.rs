@@ -21,7 +21,9 @@ pub(crate) mod rules;
 mod structural;
 mod xrd;
 
-pub use crd::{cluster_provider_config_crd, health_crd, provider_config_crd, queue_crd, usage_crd};
+pub use crd::{
+    binding_crd, cluster_provider_config_crd, health_crd, provider_config_crd, queue_crd, usage_crd,
+};
 pub use input::input_crd;
 pub use xrd::{legacy_xrd, xrd};
 

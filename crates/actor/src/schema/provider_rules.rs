@@ -77,6 +77,22 @@ fn of_dead_letter(dead_letter: &mut Value, max_receive_count: u32) {
     }
 }
 
+/// A binding adds to somebody else's pods, and changes nothing of theirs.
+pub(super) fn of_binding(spec: &mut Value) {
+    let for_provider = &mut spec["properties"]["forProvider"];
+    for_provider["x-kubernetes-validations"] = json!([
+        {
+            "rule": "(self.strategy == 'Inject') == has(self.template)",
+            "message": "'template' must be set with the strategy 'Inject', and only then",
+        },
+        {
+            "rule": "self.actor == oldSelf.actor",
+            "message": "the actor of a binding cannot change, since what is added to the target \
+                        carries its name: delete this object and create another",
+        },
+    ]);
+}
+
 fn never_changes(rule: &str, what: &str) -> Value {
     let message = format!(
         "{what} of a queue cannot change, since its messages would stay behind: drain the queue, \

@@ -1,0 +1,291 @@
+//! `WorkloadBinding`, the provider's object that binds one actor to a workload
+//! which another controller owns.
+//!
+//! Crossplane cannot compose what somebody else's controller owns, so the functions
+//! say in this object what is wanted and the provider does it. The functions know what
+//! an adapter and a sidecar are; the provider applies [`ForProvider::template`] and
+//! knows neither. [`targets`] is the table of what can be bound to, which both read.
+//!
+//! # Resolving
+//! Whatever the strategy, the provider finds the target and the workload behind it and
+//! reports both in [`AtProvider`], together with [`AtProvider::target_ref`], what they
+//! were found for: the functions use nothing of an answer about another target. A
+//! target that is found no longer keeps the last answer; only [`TARGET_RESOLVED`] says
+//! that it is gone. So nothing that runs is taken down because a target is made anew.
+//!
+//! # Injecting
+//! With [`Strategy::Inject`] the provider applies the template into the resolved
+//! workload's pod template, server-side and never forced, as [`field_manager`], with
+//! the uid of the workload in the intent, together with the label
+//! [`BOUND_TO`](crate::labels::BOUND_TO) and the annotation
+//! [`MANAGED_BY`](crate::labels::MANAGED_BY) on the workload itself. Each actor is a
+//! field manager of its own, so that the API server itself refuses a second actor: it
+//! conflicts on that label.
+//!
+//! # Un-binding
+//! An intent with nothing in it takes away what was added, and nothing else. It is
+//! applied when the object is deleted, before its finalizer goes, and to every workload
+//! that carries the actor's label and is not the one to inject into: so a target or a
+//! strategy may change, and a provider that was down finds what is left over by the
+//! label, not by its own memory. No owner reference of ours is ever put on such a
+//! workload.
+//!
+//! # Conflicts
+//! What was applied and is gone was removed by another controller: that is counted in
+//! [`AtProvider::conflict_count`] and put back after a while that doubles; after more
+//! than [`CONFLICTS_MAX`] the provider stops until the spec changes. A quiet hour
+//! ([`QUIET_SECONDS`]) starts the count anew.
+//!
+//! # Conditions
+//! `Synced` and `Ready` as every managed resource has them, and [`TARGET_RESOLVED`].
+//! While that is False, `Ready` is False with the same reason. `Ready` is True once the
+//! target is resolved and, with Inject, the template stands in it. [`reason`] holds
+//! the reasons that the step report-status reads.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::health::ForeignScaler;
+use crate::managed::Condition;
+use crate::names::ActorName;
+
+pub mod reason;
+pub mod targets;
+
+/// Kind of the object.
+pub const KIND: &str = "WorkloadBinding";
+/// Name of the composed resource.
+pub const RESOURCE_NAME: &str = "binding";
+/// Name of the composed Deployment of [`Strategy::Adapter`].
+pub const ADAPTER_RESOURCE_NAME: &str = "adapter";
+/// Condition of the object: the target is there, and what makes its pods is known.
+pub const TARGET_RESOLVED: &str = "TargetResolved";
+/// How often another controller may undo a binding before the provider stops.
+pub const CONFLICTS_MAX: u32 = 5;
+/// Seconds without a conflict after which they are counted anew.
+pub const QUIET_SECONDS: u64 = 3600;
+
+/// The field manager of an actor's binding. Example: `provider.asya.sh/embedder`. At
+/// most 80 characters of the 128 that the API server takes.
+pub fn field_manager(actor: &ActorName) -> String {
+    format!("provider.asya.sh/{actor}")
+}
+
+/// `spec` of a WorkloadBinding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct BindingSpec {
+    /// What is bound to what.
+    pub for_provider: ForProvider,
+    /// What the provider may do: without `Update` it only looks, without `Delete` what
+    /// was added stays in the target when the object goes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub management_policies: Vec<String>,
+}
+
+/// What is bound to what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ForProvider {
+    /// The actor. It never changes, for what is added to the target carries its name.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::actor_name")
+    )]
+    pub actor: String,
+    /// The workload to bind to, in this object's namespace and by group and kind in any
+    /// served version. It may change: what was added to the former one is taken away
+    /// first.
+    pub target_ref: ObjectReference,
+    /// Where adapter and sidecar run.
+    pub strategy: Strategy,
+    /// What is added to the pods of the target with the strategy `Inject`: containers
+    /// called `asya-…`, volumes, image pull secrets, and labels and annotations of the
+    /// pods.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::items::pod_fragment")
+    )]
+    pub template: Map<String, Value>,
+}
+
+/// Where adapter and sidecar of a bound actor run, decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Strategy {
+    /// In the target's pods.
+    Inject,
+    /// In a Deployment of our own; the target is only read.
+    Adapter,
+}
+
+impl Strategy {
+    /// The strategy as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Inject => "Inject",
+            Self::Adapter => "Adapter",
+        }
+    }
+}
+
+/// An object in the actor's namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectReference {
+    /// Its group and version.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 317)))]
+    pub api_version: String,
+    /// Its kind.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 63)))]
+    pub kind: String,
+    /// Its name.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 253)))]
+    pub name: String,
+}
+
+impl ObjectReference {
+    /// Whether both name the same object, in whichever versions.
+    pub fn is_same_object(&self, other: &Self) -> bool {
+        targets::group_of(&self.api_version) == targets::group_of(&other.api_version)
+            && self.kind == other.kind
+            && self.name == other.name
+    }
+}
+
+impl std::fmt::Display for ObjectReference {
+    /// As messages write it: `Deployment "phi"`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?}", self.kind, self.name)
+    }
+}
+
+/// `status` of a WorkloadBinding.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct BindingStatus {
+    /// What was seen of the target.
+    #[serde(skip_serializing_if = "AtProvider::is_unknown")]
+    pub at_provider: AtProvider,
+    /// Conditions of the object: `Synced`, `Ready` and `TargetResolved`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// The last token of the annotation `crossplane.io/reconcile-requested-at` that was handled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_handled_reconcile_at: Option<String>,
+}
+
+/// `status.atProvider` of a WorkloadBinding. Unknown is absent, never 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct AtProvider {
+    /// The `targetRef` for which everything here was found. An answer about another
+    /// target is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_ref: Option<ObjectReference>,
+    /// What makes the pods of the target: a Deployment or StatefulSet, or for
+    /// `Adapter` what the target's own controller makes of it, such as a Service of
+    /// Knative's. It stays when the target is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved_target: Option<ObjectReference>,
+    /// Uid of the resolved target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+    /// Labels by which the resolved target selects its pods.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub pod_selector: BTreeMap<String, String>,
+    /// Where pods of the namespace reach the target, where its kind tells.
+    #[serde(rename = "targetURL", skip_serializing_if = "Option::is_none")]
+    pub target_url: Option<String>,
+    /// The object by whose `/scale` the number of the target's pods is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale_target: Option<ObjectReference>,
+    /// Why there is no such object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_scalable: Option<String>,
+    /// A scaler of somebody else's on that object or on the resolved target. The
+    /// actor's own, labelled with its name, are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreign_scaler: Option<ForeignScaler>,
+    /// The other field manager that wrote the target's pod template last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_manager: Option<String>,
+    /// How often another controller has removed what was added, since the spec changed
+    /// or an hour was quiet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflict_count: Option<u32>,
+    /// When it last did, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
+    pub last_conflict_time: Option<String>,
+    /// The generation of this object whose template, or absence of one, every pod of
+    /// the resolved target has: its rollout is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rolled_out_generation: Option<i64>,
+}
+
+impl AtProvider {
+    /// Whether nothing is known.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What is known of that target: this, where it is about it, else nothing.
+    #[must_use]
+    pub fn about(self, target: &ObjectReference) -> Self {
+        match &self.target_ref {
+            Some(known) if known.is_same_object(target) => self,
+            _ => Self::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_about_another_target_is_none() {
+        let reference = |api_version: &str, name: &str| ObjectReference {
+            api_version: api_version.to_owned(),
+            kind: "Workspace".to_owned(),
+            name: name.to_owned(),
+        };
+        let answer = AtProvider {
+            target_ref: Some(reference("kaito.sh/v1beta1", "phi")),
+            uid: Some("u".to_owned()),
+            ..AtProvider::default()
+        };
+        let cases = [
+            (reference("kaito.sh/v1beta1", "phi"), true, "the same"),
+            (
+                reference("kaito.sh/v1alpha1", "phi"),
+                true,
+                "another version",
+            ),
+            (
+                reference("kaito.sh/v1beta1", "llama"),
+                false,
+                "another name",
+            ),
+            (reference("example.org/v1", "phi"), false, "another group"),
+        ];
+        for (target, is_known, reason) in cases {
+            assert_eq!(
+                !answer.clone().about(&target).is_unknown(),
+                is_known,
+                "{reason}"
+            );
+        }
+        let nobody = AtProvider::default().about(&reference("kaito.sh/v1beta1", "phi"));
+        assert!(nobody.is_unknown(), "no answer yet");
+    }
+}
