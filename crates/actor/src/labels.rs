@@ -14,6 +14,9 @@ pub const BOUND_TO: &str = "asya.sh/bound-to";
 /// The annotation of a foreign workload that names the actor bound to it with its
 /// namespace: `<namespace>/<actor>`.
 pub const MANAGED_BY: &str = "asya.sh/managed-by";
+/// The annotation of an Adapter's Deployment that names what it forwards to:
+/// `<kind>.<group>/<name>`.
+pub const FORWARDS_TO: &str = "asya.sh/forwards-to";
 /// The label by which flavors are found; its value is the flavor's own name.
 pub const FLAVOR: &str = "asya.sh/flavor";
 /// The claim's name on a legacy XR. Source: Crossplane v1 XRDs.

@@ -19,6 +19,8 @@ pub const STATE_DIR: &str = "/var/run/asya/state";
 pub const SCRIPT_PATH: &str = "/opt/asya/asya_runtime.py";
 /// The variable that names the handler.
 pub const HANDLER_VARIABLE: &str = "ASYA_HANDLER";
+/// The variable that tells a REST adapter where the inference server listens.
+pub const TARGET_URL_VARIABLE: &str = "ASYA_TARGET_URL";
 /// The variable that tells the runtime of state proxies; see [`state_mounts`].
 pub const STATE_MOUNTS_VARIABLE: &str = "ASYA_STATE_PROXY_MOUNTS";
 

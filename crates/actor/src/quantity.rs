@@ -58,6 +58,32 @@ pub fn normalise(resources: &mut Map<String, Value>, mut fault: impl FnMut(Field
     }
 }
 
+/// Sees to it that a ResourceRequirements requests cpu and memory: one container of a
+/// pod without a request breaks every autoscaler that counts in percent of requests.
+/// What is missing is taken from its own limits, for a request must not exceed them,
+/// else from the requests of `others`, else it is that of `least`.
+pub fn complete_requests(
+    resources: &mut Map<String, Value>,
+    others: Option<&Map<String, Value>>,
+    least: [(&str, &str); 2],
+) {
+    let mut requests = match resources.remove("requests") {
+        Some(Value::Object(requests)) => requests,
+        _ => Map::new(),
+    };
+    let limits = resources.get("limits");
+    let of_others = others.and_then(|others| others.get("requests"));
+    for (name, least) in least {
+        let fallback = [limits, of_others]
+            .into_iter()
+            .find_map(|quantities| text(quantities?.get(name)?).ok());
+        requests
+            .entry(name)
+            .or_insert_with(|| Value::from(fallback.as_deref().unwrap_or(least)));
+    }
+    resources.insert("requests".to_owned(), Value::Object(requests));
+}
+
 /// A number as a plain decimal text: integral ones without a fraction.
 pub fn number_text(number: &Number) -> String {
     match (number.as_i64(), number.as_f64()) {

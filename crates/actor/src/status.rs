@@ -4,7 +4,7 @@ use std::fmt;
 
 mod document;
 
-pub use document::{QueueStatus, Replicas, ResolvedTarget, StatusDocument};
+pub use document::{QueueStatus, Replicas, StatusDocument};
 
 /// The word of the STATUS column; the reason of condition `ActorReady`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

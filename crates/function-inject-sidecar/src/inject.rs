@@ -14,8 +14,11 @@ use crate::script::Source;
 use crate::target::Target;
 use crate::{Actor, origin, probes, sidecar, state_proxy, volumes};
 
+/// Names of everything of ours in somebody else's pods begin so.
+const OWN_PREFIX: &str = "asya-";
+
 /// What every workload of the actor gets.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Injected {
     /// The sidecar, then the state proxies.
     containers: Vec<Value>,
@@ -46,6 +49,36 @@ impl Injected {
 
     /// Puts it into `target`.
     pub(crate) fn apply(&self, actor: &Actor, target: &mut Target, faults: &mut Vec<String>) {
+        if target.is_foreign {
+            let in_foreign_pod = self.clone().with_own_volume_names();
+            in_foreign_pod.add_to(actor, target, faults);
+        } else {
+            self.add_to(actor, target, faults);
+        }
+    }
+
+    /// The same with names for the volumes that nobody else gives: in a pod of one's own
+    /// a volume `tmp` is the sidecar's, in somebody else's it may well be theirs.
+    fn with_own_volume_names(mut self) -> Self {
+        let mounts = self.containers.iter_mut().filter_map(|container| {
+            let mounts = container.get_mut("volumeMounts")?.as_array_mut()?;
+            Some(mounts.iter_mut())
+        });
+        for item in mounts
+            .flatten()
+            .chain(&mut self.volumes)
+            .chain(&mut self.mounts)
+        {
+            let name = key(item, "name");
+            if !name.starts_with(OWN_PREFIX) {
+                item["name"] = Value::from(format!("{OWN_PREFIX}{name}"));
+            }
+        }
+        self
+    }
+
+    fn add_to(&self, actor: &Actor, target: &mut Target, faults: &mut Vec<String>) {
+        let is_foreign = target.is_foreign;
         let claimed = target.claimed_volumes();
         let name = target.name.clone();
         let Some(pod) = target.pod_mut() else {
@@ -53,7 +86,7 @@ impl Injected {
             return;
         };
         change_list(pod, "containers", |containers| {
-            self.add_containers(actor, &name, containers, faults);
+            self.add_containers(actor, (&name, is_foreign), containers, faults);
         });
         change_list(pod, "volumes", |volumes| {
             for volume in &self.volumes {
@@ -73,7 +106,7 @@ impl Injected {
     fn add_containers(
         &self,
         actor: &Actor,
-        target: &str,
+        (target, is_foreign): (&str, bool),
         containers: &mut Vec<Value>,
         faults: &mut Vec<String>,
     ) {
@@ -92,7 +125,10 @@ impl Injected {
             container.get("name").and_then(Value::as_str) == Some(RUNTIME_CONTAINER)
         };
         match own.find(is_runtime) {
-            Some(runtime) => self.complete_runtime(actor, target, runtime, faults),
+            Some(runtime) => {
+                self.complete_runtime(actor, target, runtime, faults);
+                probes::add(runtime, is_foreign);
+            }
             None => faults.push(format!(
                 "composed resource {target:?} has no container {RUNTIME_CONTAINER:?}, which runs the handler"
             )),
@@ -116,7 +152,6 @@ impl Injected {
                 faults.extend(taken_by.map(|place| taken("mount path", path, &place)));
             }
         });
-        probes::add(runtime);
     }
 }
 

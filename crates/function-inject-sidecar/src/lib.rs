@@ -101,6 +101,9 @@ struct Actor<'a> {
 fn step(call: &mut Call, config: &Config) -> Result<(), Fault> {
     let input: Input = call.input()?;
     let mut targets = target::present(call, &input.target)?;
+    if targets.is_empty() {
+        return Ok(());
+    }
     let spec = call.spec()?;
     let identity = call.identity()?;
     let platform = call.platform()?;

@@ -9,7 +9,10 @@ const READY: &str =
 
 /// Adds the probes that the container does not have. A handler may take 5 minutes to
 /// load, models included, before it counts as broken.
-pub(crate) fn add(container: &mut Map<String, Value>) {
+///
+/// In somebody else's pods there is no readiness probe: an adapter that cannot take a
+/// message must not keep others from the server in the same pod.
+pub(crate) fn add(container: &mut Map<String, Value>, is_foreign: bool) {
     let exec = json!({"command": ["sh", "-c", READY]});
     let probes = [
         (
@@ -29,6 +32,9 @@ pub(crate) fn add(container: &mut Map<String, Value>) {
         ),
     ];
     for (field, probe) in probes {
+        if is_foreign && field == "readinessProbe" {
+            continue;
+        }
         container.entry(field).or_insert(probe);
     }
 }

@@ -5,7 +5,7 @@
 
 use actor::quantity;
 use merge::FieldPath;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Requests where nobody says otherwise: what a sidecar needs that waits.
 const LEAST: [(&str, &str); 2] = [("cpu", "10m"), ("memory", "32Mi")];
@@ -24,27 +24,14 @@ pub(crate) fn with_requests(
     quantity::normalise(&mut resources, |path, fault| {
         faults.push(format!("{}: {fault}", describe(&path)));
     });
-    let mut requests = match resources.remove("requests") {
-        Some(Value::Object(requests)) => requests,
-        _ => Map::new(),
-    };
-    let limits = resources.get("limits");
-    let of_others = others.and_then(|others| others.get("requests"));
-    for (name, least) in LEAST {
-        let fallback = [limits, of_others]
-            .into_iter()
-            .find_map(|quantities| quantity::text(quantities?.get(name)?).ok());
-        requests
-            .entry(name)
-            .or_insert_with(|| json!(fallback.as_deref().unwrap_or(least)));
-    }
-    resources.insert("requests".to_owned(), Value::Object(requests));
+    quantity::complete_requests(&mut resources, others, LEAST);
     Value::Object(resources)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn cpu_and_memory_are_always_requested() {

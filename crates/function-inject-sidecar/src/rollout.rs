@@ -1,5 +1,6 @@
 //! Earlier runtime scripts, for as long as pods may need them.
 
+use actor::binding;
 use function_kit::{Call, Identity, value};
 use pbjson_types::Struct;
 use serde_json::Value;
@@ -36,9 +37,18 @@ pub(crate) fn earlier_scripts(
 }
 
 /// Whether the workload's controller has made all pods from a template that mounts
-/// the ConfigMap `current`, and none from another is left.
+/// the ConfigMap `current`, and none from another is left. Of somebody else's workload
+/// the provider tells for which generation of the binding that is so; where a rollout is
+/// not done by itself, such as that of a StatefulSet with `OnDelete`, it never says it,
+/// and the earlier scripts stay.
 fn runs_only(workload: &Struct, current: &str) -> bool {
-    let mounted = value::list(workload, &["spec", "template", "spec", "volumes"])
+    let is_binding = value::text(workload, &["kind"]) == Some(binding::KIND);
+    let volumes: &[&str] = if is_binding {
+        &["spec", "forProvider", "template", "spec", "volumes"]
+    } else {
+        &["spec", "template", "spec", "volumes"]
+    };
+    let mounted = value::list(workload, volumes)
         .iter()
         .filter_map(value::as_struct)
         .find(|volume| value::text(volume, &["name"]) == Some(volumes::SCRIPT))
@@ -46,6 +56,11 @@ fn runs_only(workload: &Struct, current: &str) -> bool {
     let status = |field| value::integer(workload, &["status", field]).unwrap_or(0);
     let desired = value::integer(workload, &["spec", "replicas"]).unwrap_or(1);
     let generation = value::integer(workload, &["metadata", "generation"]).unwrap_or(i64::MAX);
+    if is_binding {
+        let rolled_out = ["status", "atProvider", "rolledOutGeneration"];
+        return mounted == Some(current)
+            && value::integer(workload, &rolled_out).is_some_and(|done| done >= generation);
+    }
     mounted == Some(current)
         && status("observedGeneration") >= generation
         && status("updatedReplicas") == desired
@@ -57,6 +72,37 @@ mod tests {
     use super::*;
     use function_kit::value::json_to_struct;
     use serde_json::json;
+
+    #[test]
+    fn a_rollout_of_a_bound_workload_is_done_when_the_provider_says_so() {
+        let binding = |map: &str, done: Value| {
+            let volumes = json!([{"name": "asya-runtime", "configMap": {"name": map}}]);
+            json!({
+                "kind": "WorkloadBinding",
+                "metadata": {"generation": 3},
+                "spec": {"forProvider": {"template": {"spec": {"volumes": volumes}}}},
+                "status": {"atProvider": {"rolledOutGeneration": done}},
+            })
+        };
+        let cases = [
+            (binding("new", json!(3)), true, "every pod has it"),
+            (
+                binding("new", json!(2)),
+                false,
+                "every pod has an earlier one",
+            ),
+            (
+                binding("new", json!(null)),
+                false,
+                "the provider does not say",
+            ),
+            (binding("old", json!(3)), false, "not even applied"),
+        ];
+        for (binding, expected, reason) in cases {
+            let binding = json_to_struct(binding.as_object().unwrap());
+            assert_eq!(runs_only(&binding, "new"), expected, "{reason}");
+        }
+    }
 
     #[test]
     fn a_rollout_is_done_when_no_other_pod_is_left() {

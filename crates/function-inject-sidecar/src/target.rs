@@ -1,5 +1,6 @@
 //! The workloads to inject into.
 
+use actor::binding::{self, Strategy};
 use actor::status::ConditionType;
 use function_kit::{Call, Fault, value};
 use serde_json::{Map, Value};
@@ -14,6 +15,8 @@ pub(crate) struct Target {
     pub(crate) object: Value,
     /// JSON pointer of the pod template.
     template: &'static str,
+    /// Whether the pods are somebody else's, to which the template is added.
+    pub(crate) is_foreign: bool,
 }
 
 impl Target {
@@ -33,18 +36,26 @@ impl Target {
     }
 }
 
-/// The targets that this pass desires.
+/// The targets that this pass desires; none while an actor whose adapter has a
+/// Deployment of its own waits for that.
 ///
 /// # Errors
 /// When there is none of them, or one is no workload.
 pub(crate) fn present(call: &Call, targets: &Targets) -> Result<Vec<Target>, Fault> {
     let fault = |message| Fault::config(message).on(ConditionType::WorkloadReady, "ConfigError");
     let mut present = Vec::new();
+    let mut waits = false;
     for name in targets.names() {
         let Some(object) = call.desired(name) else {
             continue;
         };
         let kind = value::text(object, &["kind"]).unwrap_or_default();
+        let is_foreign = kind == binding::KIND;
+        let strategy = value::text(object, &["spec", "forProvider", "strategy"]);
+        if is_foreign && strategy == Some(Strategy::Adapter.as_str()) {
+            waits = true;
+            continue;
+        }
         let Some(template) = template_of(kind) else {
             return Err(fault(format!(
                 "the sidecar cannot be injected into composed resource {name:?}, a {kind:?}: expected a Deployment, a StatefulSet or a WorkloadBinding"
@@ -54,9 +65,10 @@ pub(crate) fn present(call: &Call, targets: &Targets) -> Result<Vec<Target>, Fau
             name: name.clone(),
             object: value::struct_to_json(object),
             template,
+            is_foreign,
         });
     }
-    if present.is_empty() {
+    if present.is_empty() && !waits {
         let names = targets.names().join(", ");
         return Err(fault(format!(
             "there is no workload to inject the sidecar into: no step before this one renders any of the composed resources {names}; name yours in 'target' of this step's input"
@@ -68,7 +80,7 @@ pub(crate) fn present(call: &Call, targets: &Targets) -> Result<Vec<Target>, Fau
 fn template_of(kind: &str) -> Option<&'static str> {
     match kind {
         "Deployment" | "StatefulSet" => Some("/spec/template"),
-        "WorkloadBinding" => Some("/spec/forProvider/template"),
+        binding::KIND => Some("/spec/forProvider/template"),
         _ => None,
     }
 }

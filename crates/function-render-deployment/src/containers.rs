@@ -18,8 +18,13 @@ pub(crate) fn render(
 ) {
     let name = Some("name");
     let mut containers = List::take(pod, path, "containers", name, findings);
+    if let (Some(_), [adapter]) = (&actor.bound, &mut containers.items[..]) {
+        adapter.place = Place::Spec(FieldPath::from(["runtime"]));
+    }
     let mut init = List::take(pod, path, "initContainers", name, findings);
-    init.append("initContainers", maps(&actor.spec.init_containers));
+    if !actor.is_injected() {
+        init.append("initContainers", maps(&actor.spec.init_containers));
+    }
     let has_runtime = check(actor, &containers, &init, findings);
     for Item { map, place } in containers.items.iter_mut().chain(&mut init.items) {
         if let Place::Spec(path) = place {

@@ -2,8 +2,8 @@
 
 use actor::entry::EnvVar;
 use actor::pod::{
-    HANDLER_VARIABLE, SOCKET_DIR, SOCKET_DIR_VARIABLE, STATE_MOUNTS_VARIABLE, is_reserved_variable,
-    state_mounts,
+    HANDLER_VARIABLE, SOCKET_DIR, SOCKET_DIR_VARIABLE, STATE_MOUNTS_VARIABLE, TARGET_URL_VARIABLE,
+    is_reserved_variable, state_mounts,
 };
 use actor::spec::{SecretKey, SecretRef};
 use actor::status::ConditionType;
@@ -36,6 +36,8 @@ pub(crate) fn render(
 
     let mut first = vec![ours(SOCKET_DIR_VARIABLE, SOCKET_DIR)];
     first.extend(handler.map(|handler| ours(HANDLER_VARIABLE, handler)));
+    let url = actor.bound.as_ref().and_then(|bound| bound.url.as_ref());
+    first.extend(url.map(|url| ours(TARGET_URL_VARIABLE, url)));
     if actor
         .platform
         .end_actors
@@ -65,11 +67,7 @@ pub(crate) fn render(
 /// The handler to set. None where the template's container names its own: a
 /// flavor's lies under it, but the actor's own beside it would be a second one.
 fn handler<'a>(actor: &'a Actor, env: &List) -> Option<&'a str> {
-    let handler = actor
-        .spec
-        .handler
-        .as_deref()
-        .filter(|name| !name.is_empty())?;
+    let handler = actor.handler()?;
     let of_container = actor.spec.workload.is_some() && position(env, HANDLER_VARIABLE).is_some();
     (!(of_container && actor.flavor_gives_handler)).then_some(handler)
 }
@@ -81,14 +79,17 @@ fn refuse_reserved(actor: &Actor, env: &mut List, may_name_handler: bool, findin
         let name = map.get("name").and_then(Value::as_str).unwrap_or_default();
         let is_handler = name == HANDLER_VARIABLE;
         let is_allowed = is_handler && may_name_handler && place.is_template();
-        if is_allowed || !is_reserved_variable(name) {
+        // A standalone adapter may well be told by it.
+        let is_url = name == TARGET_URL_VARIABLE && actor.bound.is_some();
+        if is_allowed || !is_url && !is_reserved_variable(name) {
             return true;
         }
         let place = place.say(actor.call);
-        let instead = if is_handler {
-            "write it in 'handler'"
-        } else {
-            "remove it"
+        let instead = match (is_url, is_handler, &actor.bound) {
+            (true, ..) => "write it in 'runtime.targetURL'",
+            (_, true, Some(_)) => "write it in 'runtime.handler'",
+            (_, true, None) => "write it in 'handler'",
+            _ => "remove it",
         };
         findings.fault(format!(
             "environment variable {name:?} (given by {place}) is set by Asya itself: {instead}"

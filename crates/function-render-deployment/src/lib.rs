@@ -1,11 +1,14 @@
-//! Pipeline step 3: the workload, its ServiceAccount and its ActorHealth.
+//! Pipeline step 3: the workload, its ServiceAccount and its ActorHealth, or in mode
+//! Binding the WorkloadBinding and the adapter.
 //!
-//! - **Reads** the resolved spec, the platform's settings and the observed
-//!   workload.
+//! - **Reads** the resolved spec, the platform's settings, the observed workload and
+//!   what the provider tells in the observed `binding`.
 //! - **Writes** `deployment` or `statefulset`, `health`, and with an IAM role
-//!   `service-account`. The workload is complete but for what inject-sidecar adds.
-//! - **Ends fatally** when the spec says what runs in no way or in two, or breaks a
-//!   rule of the pod: all broken rules are told at once.
+//!   `service-account`. The workload is complete but for what inject-sidecar adds. In
+//!   mode Binding: `binding`, with the strategy Adapter `adapter` once it is known where
+//!   the target listens, and `health` once it is known which pods do the work.
+//! - **Ends fatally** when the spec says what runs in no way or in two, breaks a rule of
+//!   the pod, or binds to what cannot be bound to: all broken rules are told at once.
 //!
 //! Alone in a Composition it takes the platform's settings from its [`Input`]; with
 //! none it uses their defaults and renders no ServiceAccount.
@@ -36,6 +39,8 @@
 //! assert_eq!(text(deployment, &["metadata", "name"]), Some("text-processor"));
 //! ```
 
+mod binding;
+mod bound;
 mod containers;
 mod env;
 mod findings;
@@ -50,9 +55,10 @@ mod service_account;
 mod template;
 mod workload;
 
+use actor::binding::{ADAPTER_RESOURCE_NAME, RESOURCE_NAME as BINDING, Strategy};
+use actor::health::RESOURCE_NAME as HEALTH;
 use actor::platform::Platform;
-use actor::spec::{Form, Spec, beside_exclusive};
-use actor::status::ConditionType;
+use actor::spec::{Form, RuntimeAdapter, Spec, beside_exclusive};
 use function_kit::{Call, CommonInput, Fault, Identity, PLATFORM_KEY, value};
 use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use merge::{FieldPath, Origin};
@@ -60,7 +66,9 @@ use serde_json::Value;
 
 pub use input::Input;
 
+use bound::Bound;
 use findings::Findings;
+use workload::Shape;
 
 /// Runs the step.
 pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
@@ -77,18 +85,40 @@ struct Actor<'a> {
     flavor_gives_handler: bool,
     /// IAM role of the pods, where they get one through their ServiceAccount.
     role: Option<String>,
+    /// What it is bound to; none in mode Standalone.
+    bound: Option<Bound<'a>>,
+}
+
+impl Actor<'_> {
+    /// Whether its containers run in somebody else's pods.
+    fn is_injected(&self) -> bool {
+        let mut bound = self.bound.iter();
+        bound.any(|bound| bound.strategy == Strategy::Inject)
+    }
+
+    /// The handler, where somebody names one.
+    fn handler(&self) -> Option<&str> {
+        let of_adapter = self
+            .bound
+            .as_ref()
+            .and_then(|bound| bound.adapter.handler.as_deref());
+        [of_adapter, self.spec.handler.as_deref()]
+            .into_iter()
+            .flatten()
+            .find(|handler| !handler.is_empty())
+    }
 }
 
 fn step(call: &mut Call) -> Result<(), Fault> {
     check_forms_of_own_spec(call)?;
     let spec = call.spec()?;
-    if Form::of(&spec)? == Form::WorkloadRef {
-        return Err(Fault::config("mode Binding is not built yet")
-            .on(ConditionType::WorkloadReady, "ConfigError"));
-    }
+    Form::of(&spec)?;
     let identity = call.identity()?;
     let platform = platform(call)?;
     let role = service_account::role(call, &spec, &platform)?;
+    let mut findings = Findings::default();
+    let no_adapter = RuntimeAdapter::default();
+    let bound = Bound::of(call, &identity, &spec, &no_adapter, &mut findings)?;
     let origin_of_handler = call.facts().origins.of(&FieldPath::from(["handler"]));
     let actor = Actor {
         flavor_gives_handler: origin_of_handler.and_then(Origin::layer).is_some(),
@@ -97,8 +127,8 @@ fn step(call: &mut Call) -> Result<(), Fault> {
         spec: &spec,
         platform: &platform,
         role,
+        bound,
     };
-    let mut findings = Findings::default();
     refuse_command(call, &mut findings);
     let objects = objects(&actor, &mut findings);
     for (condition, note) in findings.into_notes()? {
@@ -112,14 +142,37 @@ fn step(call: &mut Call) -> Result<(), Fault> {
 
 /// Every composed object with its name.
 fn objects(actor: &Actor, findings: &mut Findings) -> Vec<(&'static str, Value)> {
+    let Some(bound) = &actor.bound else {
+        return own_workload(actor, &Shape::of(actor), findings);
+    };
+    let mut objects = vec![(BINDING, binding::render(actor, bound, findings))];
+    match bound.strategy {
+        Strategy::Inject => {
+            objects.extend(health::of_target(actor, bound).map(|health| (HEALTH, health)));
+        }
+        Strategy::Adapter => {
+            let shape = Shape::of_adapter(actor, bound);
+            let adapter = own_workload(actor, &shape, findings);
+            // It needs the URL from its first start on: what is told later restarts it.
+            if bound.url.is_some() {
+                objects.extend(adapter);
+            }
+        }
+    }
+    objects
+}
+
+/// A workload of the actor's own, with what goes with it.
+fn own_workload(
+    actor: &Actor,
+    shape: &Shape,
+    findings: &mut Findings,
+) -> Vec<(&'static str, Value)> {
     let (template, account) = template::render(actor, findings);
-    let kind = workload::kind(actor.spec);
+    let workload = workload::render(actor, shape, template, findings);
     let mut objects = vec![
-        (
-            kind.resource_name(),
-            workload::render(actor, template, findings),
-        ),
-        (actor::health::RESOURCE_NAME, health::render(actor, kind)),
+        (shape.resource_name, workload),
+        (HEALTH, health::of_own(actor, shape)),
     ];
     objects.extend(account.map(|account| (service_account::RESOURCE_NAME, account)));
     objects

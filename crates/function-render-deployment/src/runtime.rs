@@ -2,7 +2,6 @@
 
 use actor::names::RUNTIME_CONTAINER;
 use actor::pod::SCRIPT_PATH;
-use actor::spec::Spec;
 use merge::FieldPath;
 use serde_json::{Map, Value, json};
 
@@ -20,14 +19,21 @@ pub(crate) fn complete(
     findings: &mut Findings,
 ) {
     let spec = actor.spec;
+    let has_template = spec.workload.is_some();
     if container.contains_key("command") {
         findings.fault(format!(
             "spec.{path}: container {RUNTIME_CONTAINER:?} must not set 'command', which starts the runtime script: use 'pythonExecutable' and 'args'"
         ));
     }
-    name_image(spec, container, path, findings);
-    if spec.workload.is_none() && is_unset(spec.handler.as_ref()) {
-        findings.fault(not_set("handler"));
+    name_image(actor, container, path, findings);
+    if !has_template && actor.handler().is_none() {
+        findings.fault(match actor.bound {
+            Some(_) => {
+                "spec.runtime.handler is not set: give it there, or as 'handler' in a flavor"
+                    .to_owned()
+            }
+            None => not_set("handler"),
+        });
     }
     let command = json!([spec.python_executable(), SCRIPT_PATH]);
     container.insert("command".to_owned(), command);
@@ -70,9 +76,9 @@ pub(crate) fn complete(
     mounts.write(container, "volumeMounts");
 }
 
-/// The template's image, else the spec's.
+/// The template's image, else the spec's, else for an adapter the platform's.
 fn name_image(
-    spec: &Spec,
+    actor: &Actor,
     container: &mut Map<String, Value>,
     path: &FieldPath,
     findings: &mut Findings,
@@ -82,8 +88,18 @@ fn name_image(
         Some(Value::String(_)) | None => {}
         Some(_) => return findings.fault(format!("spec.{path}.image: expected a string")),
     }
-    if !is_unset(spec.image.as_ref()) {
-        container.insert("image".to_owned(), json!(spec.image));
+    let spec = actor.spec;
+    let of_platform = actor
+        .bound
+        .as_ref()
+        .and(actor.platform.runtime.adapter_image.as_ref());
+    let image = [spec.image.as_ref(), of_platform].into_iter().flatten();
+    if let Some(image) = image.into_iter().find(|image| !image.is_empty()) {
+        container.insert("image".to_owned(), json!(image));
+    } else if actor.bound.is_some() {
+        findings.fault(
+            "spec.runtime.image is not set: give it there, as 'image' in a flavor, or as runtime.adapterImage of the platform's settings",
+        );
     } else if spec.workload.is_some() {
         findings.fault(format!(
             "spec.{path}: container {RUNTIME_CONTAINER:?} has no image: give it there or in a flavor"
@@ -91,10 +107,6 @@ fn name_image(
     } else {
         findings.fault(not_set("image"));
     }
-}
-
-fn is_unset(field: Option<&String>) -> bool {
-    field.is_none_or(String::is_empty)
 }
 
 fn not_set(field: &str) -> String {

@@ -15,7 +15,7 @@ pub(crate) const RESOURCE_NAME: &str = "service-account";
 
 /// By which EKS gives pods an IAM role.
 /// Source: Amazon EKS User Guide, IAM roles for service accounts.
-const ROLE_ANNOTATION: &str = "eks.amazonaws.com/role-arn";
+pub(crate) const ROLE_ANNOTATION: &str = "eks.amazonaws.com/role-arn";
 
 /// The IAM role of the actor's pods, where its transport has one.
 ///

@@ -26,12 +26,13 @@ const GRACE_PERIOD: &str = "terminationGracePeriodSeconds";
 pub(crate) fn render(actor: &Actor, findings: &mut Findings) -> (Value, Option<Value>) {
     let path = FieldPath::from(["workload", "template"]);
     let spec = actor.spec;
+    let container = match &actor.bound {
+        Some(bound) => bound.container(),
+        None => json!({"name": RUNTIME_CONTAINER}),
+    };
     let mut template = match &spec.workload {
         Some(workload) => workload.template.clone(),
-        None => Map::from_iter([(
-            "spec".to_owned(),
-            json!({"containers": [{"name": RUNTIME_CONTAINER}]}),
-        )]),
+        None => Map::from_iter([("spec".to_owned(), json!({"containers": [container]}))]),
     };
     let mut metadata = take_map(&mut template, &path, "metadata", findings);
     let mut pod = take_map(&mut template, &path, "spec", findings);
@@ -39,7 +40,8 @@ pub(crate) fn render(actor: &Actor, findings: &mut Findings) -> (Value, Option<V
 
     let path = below(&path, "spec");
     containers::render(actor, &mut pod, &path, findings);
-    lay_lists(actor, &mut pod, &path, findings);
+    lay_named_lists(actor, &mut pod, &path, findings);
+    lay_unnamed_lists(spec, &mut pod, &path, findings);
     lay_fields(spec, &mut pod, &path, findings);
     check_state_proxies(actor, findings);
     set_grace_period(actor, &mut pod, &path, findings);
@@ -82,7 +84,8 @@ fn lay_metadata(
     }
 }
 
-fn lay_lists(
+/// Lists to which items can be added without touching those of others.
+pub(crate) fn lay_named_lists(
     actor: &Actor,
     pod: &mut Map<String, Value>,
     path: &FieldPath,
@@ -99,7 +102,14 @@ fn lay_lists(
     secrets.append("imagePullSecrets", maps(&spec.image_pull_secrets));
     secrets.drop_repeated();
     secrets.write(pod, "imagePullSecrets");
+}
 
+fn lay_unnamed_lists(
+    spec: &Spec,
+    pod: &mut Map<String, Value>,
+    path: &FieldPath,
+    findings: &mut Findings,
+) {
     let unnamed = [
         ("tolerations", &spec.tolerations),
         (
@@ -149,7 +159,7 @@ fn lay_fields(
 }
 
 /// The runtime is told of state proxies here; inject-sidecar renders them.
-fn check_state_proxies(actor: &Actor, findings: &mut Findings) {
+pub(crate) fn check_state_proxies(actor: &Actor, findings: &mut Findings) {
     let proxies = &actor.spec.state_proxy;
     let places: Vec<Place> = (0..proxies.len())
         .map(|index| Place::Spec(FieldPath::from([Segment::from("stateProxy"), index.into()])))

@@ -2,24 +2,59 @@
 
 use actor::labels;
 use actor::names::STATEFUL_SET_MAX;
-use actor::spec::{Spec, Workload, WorkloadKind};
+use actor::spec::{Workload, WorkloadKind};
 use serde_json::{Map, Value, json};
 
+use crate::bound::Bound;
 use crate::findings::Findings;
-use crate::{Actor, replicas};
+use crate::{ADAPTER_RESOURCE_NAME, Actor, replicas};
 
-/// What the actor runs as.
-pub(crate) fn kind(spec: &Spec) -> WorkloadKind {
-    spec.workload
-        .as_ref()
-        .map(|workload| workload.kind)
-        .unwrap_or_default()
+/// What a workload of the actor's own is, and what it is called.
+pub(crate) struct Shape {
+    pub(crate) kind: WorkloadKind,
+    /// Name of the composed resource.
+    pub(crate) resource_name: &'static str,
+    /// Name of the object.
+    pub(crate) name: String,
+    component: &'static str,
+    annotations: Map<String, Value>,
+}
+
+impl Shape {
+    /// What the actor runs as.
+    pub(crate) fn of(actor: &Actor) -> Self {
+        let workload = actor.spec.workload.as_ref();
+        let kind = workload.map(|workload| workload.kind).unwrap_or_default();
+        Self {
+            kind,
+            resource_name: kind.resource_name(),
+            name: actor.identity.actor.to_string(),
+            component: "actor",
+            annotations: Map::new(),
+        }
+    }
+
+    /// What its adapter runs as.
+    pub(crate) fn of_adapter(actor: &Actor, bound: &Bound) -> Self {
+        Self {
+            kind: WorkloadKind::Deployment,
+            resource_name: ADAPTER_RESOURCE_NAME,
+            name: actor.identity.actor.asya_prefixed(),
+            component: "adapter",
+            annotations: bound.annotations(),
+        }
+    }
 }
 
 /// The workload around its pod template.
-pub(crate) fn render(actor: &Actor, template: Value, findings: &mut Findings) -> Value {
+pub(crate) fn render(
+    actor: &Actor,
+    shape: &Shape,
+    template: Value,
+    findings: &mut Findings,
+) -> Value {
     let name = &actor.identity.actor;
-    let kind = kind(actor.spec);
+    let kind = shape.kind;
     let mut spec = Map::from_iter([
         (
             "selector".to_owned(),
@@ -27,7 +62,7 @@ pub(crate) fn render(actor: &Actor, template: Value, findings: &mut Findings) ->
         ),
         ("template".to_owned(), template),
     ]);
-    if let Some(replicas) = replicas::render(actor, kind.resource_name()) {
+    if let Some(replicas) = replicas::render(actor, shape.resource_name) {
         spec.insert("replicas".to_owned(), replicas);
     }
     let workload = actor.spec.workload.as_ref();
@@ -35,10 +70,14 @@ pub(crate) fn render(actor: &Actor, template: Value, findings: &mut Findings) ->
         WorkloadKind::Deployment => for_deployment(actor, workload, &mut spec, findings),
         WorkloadKind::StatefulSet => for_stateful_set(actor, workload, &mut spec, findings),
     }
+    let mut metadata = actor.identity.metadata(&shape.name, shape.component);
+    if !shape.annotations.is_empty() {
+        metadata["annotations"] = json!(shape.annotations);
+    }
     json!({
         "apiVersion": "apps/v1",
         "kind": kind.as_str(),
-        "metadata": actor.identity.metadata(name.as_str(), "actor"),
+        "metadata": metadata,
         "spec": spec,
     })
 }

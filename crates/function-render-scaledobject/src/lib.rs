@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | reads | the resolved spec, the platform's settings, the desired workload, the desired or observed `queue`, the observed `health` and `binding`, the XR's annotations `autoscaling.keda.sh/paused*` |
-//! | writes | the composed resources `scaled-object` and `trigger-authentication`; notes for `ScalingReady` |
+//! | writes | the composed resources `scaled-object`, `scaled-object-target` and `trigger-authentication`; notes for `ScalingReady` |
 //! | ends fatally | when KEDA would refuse what `spec.scaling` says |
 //!
 //! While scaling is off nothing is rendered, so that Crossplane removes both. They
@@ -32,6 +32,7 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod bound;
 mod input;
 mod obstacle;
 mod queue_trigger;
@@ -42,18 +43,22 @@ mod trigger_authentication;
 
 use std::time::Duration;
 
+use actor::binding::reason::NOT_SCALABLE;
+use actor::binding::{ADAPTER_RESOURCE_NAME, Strategy};
 use actor::duration::format;
 use actor::queue;
 use actor::spec::Spec;
 use actor::status::{ConditionType, Word};
 use actor::timeout::runtime_timeout;
 use actor::transport::Transport;
-use function_kit::{Call, Fault, value};
+use function_kit::{Call, Fault, Identity, value};
 use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use serde_json::Value;
 
+use bound::{Bound, Scalable};
 use obstacle::Obstacle;
 use queue_trigger::{Queue, QueueTrigger};
+use scaled_object::Scaled;
 use target::Target;
 
 pub use input::Input;
@@ -68,12 +73,24 @@ fn step(call: &mut Call) -> Result<(), Fault> {
     if !spec.scaling.enabled() {
         return Ok(());
     }
-    let Rendered { objects, note } = render(call, &spec)?;
-    let obstacle = Obstacle::find(call);
-    for (name, object) in objects {
+    let Rendered {
+        objects,
+        mut obstacle,
+        notes,
+    } = render(call, &spec)?;
+    let asks_for_keda = objects.iter().any(|object| !object.is_blocked);
+    let absence = asks_for_keda.then(|| Obstacle::absence(call)).flatten();
+    let is_absent = absence.is_some();
+    obstacle = absence.or(obstacle);
+    for Object {
+        name,
+        document,
+        is_blocked,
+    } in objects
+    {
         // What is there stays: leaving it out would be an order to delete it.
-        if obstacle.is_none() || call.observed(name).is_some() {
-            call.compose(name, &object);
+        if !(is_blocked || is_absent) || call.observed(name).is_some() {
+            call.compose(name, &document);
             if name == trigger_authentication::PARAMETERS_RESOURCE_NAME {
                 call.set_ready(name, true);
             }
@@ -83,20 +100,34 @@ fn step(call: &mut Call) -> Result<(), Fault> {
         // The context has it from the call before the schemas were fetched.
         call.facts()
             .notes
-            .retain(|told| Some(&told.message) != note.as_ref());
+            .retain(|told| notes.iter().all(|(_, note)| told.message != *note));
         let reason = Some(obstacle.reason());
         call.note(ConditionType::ScalingReady, reason, obstacle.message());
-    } else if let Some(note) = note {
-        call.note(ConditionType::ScalingReady, None, note);
+    } else {
+        for (reason, note) in notes {
+            call.note(ConditionType::ScalingReady, reason, note);
+        }
     }
     Ok(())
 }
 
-/// KEDA's objects, by composition-resource name.
+/// KEDA's objects and what there is to say of them.
+#[derive(Default)]
 struct Rendered {
-    objects: Vec<(&'static str, Value)>,
-    /// What the user should know of them.
-    note: Option<String>,
+    objects: Vec<Object>,
+    /// What stands in the way of any of them.
+    obstacle: Option<Obstacle>,
+    /// What the user should know, with a reason where something does not scale.
+    notes: Vec<(Option<&'static str>, String)>,
+}
+
+/// One of KEDA's objects.
+struct Object {
+    /// Name of the composed resource.
+    name: &'static str,
+    document: Value,
+    /// Whether a new one has to wait until something is out of the way.
+    is_blocked: bool,
 }
 
 fn render(call: &Call, spec: &Spec) -> Result<Rendered, Fault> {
@@ -108,8 +139,28 @@ fn render(call: &Call, spec: &Spec) -> Result<Rendered, Fault> {
     let platform = call.platform()?;
     let transport = call.transport(spec, &platform)?;
     let queue_name = call.queue_name(&identity, &platform, &transport)?;
-    let target = Target::find(call, &identity, spec, named.as_deref())?;
-    let faults = rules::faults(call, &identity, &spec.scaling, &target);
+    let bound = Bound::of(call, spec).filter(|_| named.is_none());
+    let mut rendered = Rendered::default();
+    let mut scaled = Vec::new();
+    match &bound {
+        None => {
+            let target = Target::find(call, &identity, spec, named.as_deref())?;
+            scaled.push((Scaled::own(&identity, target), Obstacle::on_own_pods(call)));
+        }
+        Some(bound) => {
+            if call.desired(ADAPTER_RESOURCE_NAME).is_some() {
+                let target = Target::find(call, &identity, spec, None)?;
+                scaled.push((Scaled::own(&identity, target), Obstacle::on_own_pods(call)));
+            }
+            if bound.scales_target() {
+                scaled.extend(of_target(call, &identity, bound, &mut rendered.notes));
+            }
+        }
+    }
+    let Some((first, _)) = scaled.first() else {
+        return Ok(rendered);
+    };
+    let faults = rules::faults(call, &identity, &spec.scaling, &first.target);
     if !faults.is_empty() {
         let fault = Fault::all(Word::ConfigError, faults);
         return Err(fault.on(ConditionType::ScalingReady, "ConfigError"));
@@ -122,23 +173,63 @@ fn render(call: &Call, spec: &Spec) -> Result<Rendered, Fault> {
             .and_then(|queue| value::text(queue, &["status", "atProvider", "url"])),
         length: spec.scaling.queue_length(),
     };
-    let trigger = QueueTrigger::of(&transport, &queue);
+    let has_sidecar = scaled.iter().all(|(scaled, _)| !scaled.is_foreign);
+    let trigger = QueueTrigger::of(&transport, &queue, has_sidecar);
     let note = long_work(spec, &transport, &trigger, runtime_timeout(spec)?);
-    let mut objects = vec![
-        (
-            scaled_object::RESOURCE_NAME,
-            scaled_object::object(&identity, &spec.scaling, &target, &trigger),
-        ),
-        (
-            trigger_authentication::RESOURCE_NAME,
-            trigger_authentication::object(&identity, &trigger.access),
-        ),
-    ];
+    rendered.notes.extend(note.map(|note| (None, note)));
+    let access_is_blocked = scaled.iter().all(|(_, obstacle)| obstacle.is_some());
+    for (scaled, obstacle) in scaled {
+        rendered.objects.push(Object {
+            name: scaled.resource_name,
+            document: scaled_object::object(&identity, &spec.scaling, &scaled, &trigger),
+            is_blocked: obstacle.is_some(),
+        });
+        rendered.obstacle = rendered.obstacle.or(obstacle);
+    }
+    let access = trigger_authentication::object(&identity, &trigger.access);
     let parameters = trigger_authentication::parameters(&identity, &trigger.access);
-    objects.extend(
-        parameters.map(|object| (trigger_authentication::PARAMETERS_RESOURCE_NAME, object)),
-    );
-    Ok(Rendered { objects, note })
+    let access = [
+        (trigger_authentication::RESOURCE_NAME, Some(access)),
+        (trigger_authentication::PARAMETERS_RESOURCE_NAME, parameters),
+    ];
+    for (name, document) in access {
+        rendered.objects.extend(document.map(|document| Object {
+            name,
+            document,
+            is_blocked: access_is_blocked,
+        }));
+    }
+    Ok(rendered)
+}
+
+/// The target's own scaling, where something can scale it, and what stands in its way.
+fn of_target<'a>(
+    call: &Call,
+    identity: &Identity,
+    bound: &'a Bound,
+    notes: &mut Vec<(Option<&'static str>, String)>,
+) -> Option<(Scaled<'a>, Option<Obstacle>)> {
+    let is_injected = bound.strategy == Strategy::Inject;
+    match bound.scalable() {
+        Scalable::Unknown => None,
+        Scalable::No(reason) => {
+            // Beside an adapter of its own the actor scales all the same.
+            let condition = is_injected.then_some(NOT_SCALABLE);
+            notes.push((condition, bound.not_scalable(reason)));
+            None
+        }
+        Scalable::Yes(object) => {
+            let obstacle = bound.foreign_scaler().map(Obstacle::ForeignScaler);
+            let target = Target::foreign(object);
+            Some(if is_injected {
+                let on_own_pods = || Obstacle::on_own_pods(call);
+                let obstacle = obstacle.or_else(on_own_pods);
+                (Scaled::injected(identity, target), obstacle)
+            } else {
+                (Scaled::beside(identity, target), obstacle)
+            })
+        }
+    }
 }
 
 /// A warning where an actor can look idle to KEDA while it works.

@@ -8,23 +8,32 @@ use crate::scaled_object;
 
 /// Why KEDA is not to scale this actor for now.
 pub(crate) enum Obstacle {
-    /// Another scaler acts on the workload; the text names it.
+    /// Another scaler acts on the workload; the text names it and says what to do.
     ForeignScaler(String),
     /// The cluster does not have KEDA.
     KedaNotInstalled,
 }
 
 impl Obstacle {
-    /// What stands in the way, if anything is known to. Asks Crossplane for schemas
-    /// while there is no ScaledObject yet.
-    pub(crate) fn find(call: &mut Call) -> Option<Self> {
-        if let Some(foreign) = foreign_scaler(call) {
-            return Some(Self::ForeignScaler(foreign));
-        }
+    /// Whether KEDA is known not to be there. Asks Crossplane for schemas while there is
+    /// no ScaledObject yet.
+    pub(crate) fn absence(call: &mut Call) -> Option<Self> {
         // An observed ScaledObject proves that KEDA is there. It must not be left out
         // because of a doubt: that would be an order to delete it.
         let is_new = call.observed(scaled_object::RESOURCE_NAME).is_none();
         (is_new && is_keda_absent(call)).then_some(Self::KedaNotInstalled)
+    }
+
+    /// The scaler of somebody else's that the provider has seen on the actor's own pods.
+    pub(crate) fn on_own_pods(call: &Call) -> Option<Self> {
+        let path = |field| ["status", "atProvider", "foreignScaler", field];
+        let health = call.observed(health::RESOURCE_NAME)?;
+        let kind = value::text(health, &path("kind"))?;
+        let name = value::text(health, &path("name"))?;
+        let api_version = value::text(health, &path("apiVersion"))?;
+        Some(Self::ForeignScaler(format!(
+            "{kind} {name:?} ({api_version}) scales the actor's workload too: delete it, or set scaling.enabled to false"
+        )))
     }
 
     /// The reason of condition `ScalingReady`.
@@ -38,28 +47,12 @@ impl Obstacle {
     /// What stands in the way, and what to do.
     pub(crate) fn message(&self) -> String {
         match self {
-            Self::ForeignScaler(name) => format!(
-                "{name} scales the actor's workload too: delete it, or set scaling.enabled to false"
-            ),
+            Self::ForeignScaler(message) => message.clone(),
             Self::KedaNotInstalled => format!(
                 "KEDA is not installed, for the cluster does not serve ScaledObject of {KEDA_API_VERSION}: install KEDA, or set scaling.enabled to false; the actor runs without scaling"
             ),
         }
     }
-}
-
-/// The scaler of somebody else's that the provider has seen on the workload.
-fn foreign_scaler(call: &Call) -> Option<String> {
-    let path = |field| ["status", "atProvider", "foreignScaler", field];
-    [health::RESOURCE_NAME, "binding"]
-        .into_iter()
-        .filter_map(|name| call.observed(name))
-        .find_map(|observer| {
-            let kind = value::text(observer, &path("kind"))?;
-            let name = value::text(observer, &path("name"))?;
-            let api_version = value::text(observer, &path("apiVersion"))?;
-            Some(format!("{kind} {name:?} ({api_version})"))
-        })
 }
 
 /// Whether the cluster is known not to serve `ScaledObject`. The schema of a kind

@@ -1,6 +1,7 @@
 //! The `ScaledObject`.
 
 use actor::KEDA_API_VERSION;
+use actor::names::LABEL_MAX;
 use actor::quantity::number_text;
 use actor::spec::{Advanced, Scaling};
 use function_kit::Identity;
@@ -12,6 +13,9 @@ use crate::target::Target;
 
 /// Name of the composed resource.
 pub(crate) const RESOURCE_NAME: &str = "scaled-object";
+/// Name of the composed resource for the target of an actor whose adapter has a
+/// Deployment of its own.
+pub(crate) const OF_TARGET: &str = "scaled-object-target";
 /// Annotations of the XR by which people pause KEDA. Source: KEDA,
 /// `scaledobject_types.go`.
 pub(crate) const PAUSED_PREFIX: &str = "autoscaling.keda.sh/paused";
@@ -22,15 +26,57 @@ const NAME_MAX: usize = 54;
 const HPA_PREFIX: &str = "keda-hpa-";
 /// Characters of the actor's name in an HPA name with a hash of 8 characters.
 const HPA_STEM: usize = 45;
+const TARGET_SUFFIX: &str = "-target";
 
-/// The object by which KEDA scales `target`.
+/// What is scaled by one ScaledObject.
+pub(crate) struct Scaled<'a> {
+    /// Name of the composed resource.
+    pub(crate) resource_name: &'static str,
+    /// Name of the object.
+    pub(crate) name: String,
+    pub(crate) target: Target<'a>,
+    /// Whether the pods are somebody else's.
+    pub(crate) is_foreign: bool,
+}
+
+impl<'a> Scaled<'a> {
+    /// The actor's own workload.
+    pub(crate) fn own(identity: &Identity, target: Target<'a>) -> Self {
+        Self {
+            resource_name: RESOURCE_NAME,
+            name: identity.actor.to_string(),
+            target,
+            is_foreign: false,
+        }
+    }
+
+    /// Somebody else's, in whose pods adapter and sidecar run.
+    pub(crate) fn injected(identity: &Identity, target: Target<'a>) -> Self {
+        Self {
+            is_foreign: true,
+            ..Self::own(identity, target)
+        }
+    }
+
+    /// Somebody else's beside the actor's own.
+    pub(crate) fn beside(identity: &Identity, target: Target<'a>) -> Self {
+        Self {
+            resource_name: OF_TARGET,
+            name: shortened("", identity.actor.as_str(), TARGET_SUFFIX),
+            target,
+            is_foreign: true,
+        }
+    }
+}
+
+/// The object by which KEDA scales it.
 pub(crate) fn object(
     identity: &Identity,
     scaling: &Scaling,
-    target: &Target<'_>,
+    scaled: &Scaled<'_>,
     trigger: &QueueTrigger,
 ) -> Value {
-    let name = identity.actor.as_str();
+    let Scaled { name, target, .. } = scaled;
     let mut metadata = identity.metadata(name, "scaledobject");
     let paused: Map<String, Value> = identity
         .annotations
@@ -63,7 +109,7 @@ pub(crate) fn object(
         "maxReplicaCount": scaling.max(),
         "pollingInterval": scaling.polling_interval(),
         "cooldownPeriod": scaling.cooldown_period(),
-        "advanced": advanced(name, &scaling.advanced),
+        "advanced": advanced(scaled, &scaling.advanced),
         "triggers": triggers,
     });
     let given = [
@@ -86,11 +132,11 @@ pub(crate) fn object(
     })
 }
 
-fn advanced(actor: &str, given: &Advanced) -> Value {
+fn advanced(scaled: &Scaled<'_>, given: &Advanced) -> Value {
     let behavior = given.behavior.clone().map_or_else(behavior, Value::Object);
     let mut hpa = json!({"behavior": behavior});
-    if actor.len() > NAME_MAX {
-        hpa["name"] = json!(hpa_name(actor));
+    if scaled.name.len() > NAME_MAX {
+        hpa["name"] = json!(shortened(HPA_PREFIX, &scaled.name, ""));
     }
     let mut modifiers = json!({});
     put_given(
@@ -109,7 +155,11 @@ fn advanced(actor: &str, given: &Advanced) -> Value {
     if modifiers != json!({}) {
         advanced["scalingModifiers"] = modifiers;
     }
-    let restore = given.restore_to_original_replica_count.map(Value::from);
+    // An actor that goes must not leave somebody else's server at zero.
+    let restore = given
+        .restore_to_original_replica_count
+        .or_else(|| scaled.is_foreign.then_some(true))
+        .map(Value::from);
     put_given(&mut advanced, [("restoreToOriginalReplicaCount", restore)]);
     advanced
 }
@@ -142,15 +192,19 @@ fn behavior() -> Value {
     })
 }
 
-/// A short name for the HPA of an actor with a long one. The hash keeps actors
-/// apart that begin alike.
-fn hpa_name(actor: &str) -> String {
-    let stem = actor.get(..HPA_STEM).unwrap_or(actor);
+/// `name` between prefix and suffix, and a short form of it where the whole would be too
+/// long for an HPA or a ScaledObject. The hash keeps those apart that begin alike.
+fn shortened(prefix: &str, name: &str, suffix: &str) -> String {
+    let whole = format!("{prefix}{name}{suffix}");
+    if whole.len() <= LABEL_MAX {
+        return whole;
+    }
+    let stem = name.get(..HPA_STEM).unwrap_or(name);
     let stem = stem.trim_end_matches('-');
-    let digest: [u8; 32] = Sha256::digest(actor.as_bytes()).into();
+    let digest: [u8; 32] = Sha256::digest(name.as_bytes()).into();
     let [a, b, c, d, ..] = digest;
     let hash = u32::from_be_bytes([a, b, c, d]);
-    format!("{HPA_PREFIX}{stem}-{hash:08x}")
+    format!("{prefix}{stem}-{hash:08x}{suffix}")
 }
 
 /// A trigger as it is, but with texts in its metadata: KEDA takes no others.
@@ -181,16 +235,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_hpas_fit_and_differ() {
+    fn shortened_names_fit_and_differ() {
         let long = "a".repeat(63);
         let similar = format!("{}b", "a".repeat(62));
         let dashed = format!("{}-{}", "a".repeat(44), "b".repeat(18));
-        for actor in [&long, &similar, &dashed] {
-            let name = hpa_name(actor);
-            assert!(name.len() <= 63, "{name} has {} characters", name.len());
-            assert!(!name.contains("--"), "{name}");
+        for (prefix, suffix) in [(HPA_PREFIX, ""), ("", TARGET_SUFFIX)] {
+            let short = |name| shortened(prefix, name, suffix);
+            for name in [&long, &similar, &dashed] {
+                let name = short(name);
+                assert!(name.len() <= 63, "{name} has {} characters", name.len());
+                assert!(!name.contains("--"), "{name}");
+            }
+            assert_ne!(short(&long), short(&similar));
         }
-        assert_ne!(hpa_name(&long), hpa_name(&similar));
+        assert_eq!(shortened("", "echo", TARGET_SUFFIX), "echo-target");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What KEDA scales.
 
+use actor::binding::ObjectReference;
 use actor::spec::{Spec, WorkloadKind};
 use actor::status::ConditionType;
 use function_kit::{Call, Fault, Identity, value};
@@ -51,6 +52,16 @@ impl<'a> Target<'a> {
             name: text(&["metadata", "name"]).unwrap_or(identity.actor.as_str()),
             object,
         })
+    }
+
+    /// An object of somebody else's. Nothing is known of its pods.
+    pub(crate) fn foreign(object: &'a ObjectReference) -> Self {
+        Self {
+            api_version: &object.api_version,
+            kind: &object.kind,
+            name: &object.name,
+            object: None,
+        }
     }
 
     /// Names of the containers that neither request nor limit some of `resource`; only

@@ -3,6 +3,7 @@
 //! All are returned on every call: Crossplane keeps the old value of a condition
 //! that is left out.
 
+use actor::binding::reason::{CONFLICT, RESOLVED, TARGET_NOT_RESOLVED};
 use actor::status::{ConditionType, Word};
 
 use crate::observe::{Observation, Queue, Scaler, Seen, State, Trouble};
@@ -108,12 +109,15 @@ pub(crate) fn workload(seen: &Observation) -> Verdict {
     if let Some(trouble) = seen.any_pod_trouble().or_else(|| seen.workload_trouble()) {
         return Verdict::trouble(trouble);
     }
-    if seen
-        .target
-        .as_ref()
-        .is_some_and(|target| target.resolved.is_none())
-    {
-        return Verdict::new(None, "TargetNotResolved", "");
+    if let Some(target) = &seen.target {
+        if target.resolved.is_none() {
+            let absence = target.absence.as_ref();
+            let message = absence.map(|absence| absence.message.clone());
+            return Verdict::new(None, TARGET_NOT_RESOLVED, message.unwrap_or_default());
+        }
+        if let Some(conflict) = &target.conflict {
+            return Verdict::new(false, CONFLICT, conflict.clone());
+        }
     }
     if let Some(message) = seen.degradation() {
         return Verdict::new(true, Word::Degraded.as_str(), message);
@@ -133,6 +137,8 @@ fn scaling(seen: &Observation) -> Verdict {
         return Verdict::trouble(trouble);
     }
     match &seen.scaler {
+        // It waits for what the provider finds out about the target.
+        Seen::NotDesired if seen.target.is_some() => Verdict::new(None, TARGET_NOT_RESOLVED, ""),
         Seen::NotDesired => Verdict::not_rendered("ScaledObject"),
         Seen::NotThere => Verdict::new(false, "Creating", ""),
         Seen::There(scaler) => of_scaler(scaler),
@@ -159,8 +165,9 @@ fn of_scaler(scaler: &Scaler) -> Verdict {
 
 fn target(seen: &Observation) -> Option<Verdict> {
     let target = seen.target.as_ref()?;
-    Some(match &target.resolved {
-        Some(_) => Verdict::new(true, "Resolved", ""),
-        None => Verdict::new(false, "TargetNotResolved", ""),
+    Some(match (&target.absence, &target.resolved) {
+        (Some(absence), _) => Verdict::trouble(absence.clone()),
+        (None, Some(_)) => Verdict::new(true, RESOLVED, ""),
+        (None, None) => Verdict::new(false, TARGET_NOT_RESOLVED, ""),
     })
 }

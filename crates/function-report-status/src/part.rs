@@ -1,7 +1,7 @@
 //! What each composed object is to its actor.
 
 use actor::status::ConditionType;
-use actor::{health, queue};
+use actor::{binding, health, queue};
 
 /// What a composed object is to its actor. Objects of other functions in the
 /// same pipeline are no part: nothing is said of them.
@@ -13,6 +13,8 @@ pub(crate) enum Part {
     Workload,
     /// KEDA's `ScaledObject`.
     Scaler,
+    /// KEDA's `ScaledObject` of the target of a bound actor.
+    TargetScaler,
     /// How KEDA reads the queue.
     ScalerAccess,
     /// The binding to somebody else's workload.
@@ -28,7 +30,8 @@ impl Part {
             queue::RESOURCE_NAME => Self::Queue,
             "scaled-object" => Self::Scaler,
             "trigger-authentication" | "trigger-parameters" => Self::ScalerAccess,
-            "binding" => Self::Binding,
+            "scaled-object-target" => Self::TargetScaler,
+            binding::RESOURCE_NAME => Self::Binding,
             health::RESOURCE_NAME | "service-account" => Self::Support,
             _ if WORKLOADS.contains(&name) => Self::Workload,
             _ if name.starts_with("runtime-script-") => Self::Support,
@@ -40,14 +43,15 @@ impl Part {
     pub(crate) fn condition(self) -> ConditionType {
         match self {
             Self::Queue => ConditionType::TransportReady,
-            Self::Scaler | Self::ScalerAccess => ConditionType::ScalingReady,
+            Self::Scaler | Self::TargetScaler | Self::ScalerAccess => ConditionType::ScalingReady,
             Self::Workload | Self::Binding | Self::Support => ConditionType::WorkloadReady,
         }
     }
 }
 
 /// Composition-resource names of workloads; an actor has one of them.
-pub(crate) const WORKLOADS: [&str; 3] = ["deployment", "statefulset", "adapter"];
+pub(crate) const WORKLOADS: [&str; 3] =
+    ["deployment", "statefulset", binding::ADAPTER_RESOURCE_NAME];
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use function_kit::{Call, value};
 
 use crate::conditions::workload;
-use crate::observe::{Observation, Seen, State};
+use crate::observe::{Observation, Scaler, Seen, State};
 use crate::part::Part;
 
 /// Says of every object of ours whether it is ready. One whose readiness is not
@@ -18,6 +18,11 @@ pub(crate) fn tell(call: &mut Call, seen: &Observation) {
     }
 }
 
+fn scales(scaler: &Seen<Scaler>) -> bool {
+    let scaler = scaler.there();
+    scaler.is_some_and(|scaler| scaler.paused || matches!(scaler.state, State::Ready))
+}
+
 fn is_ready(part: Part, name: &str, call: &Call, seen: &Observation) -> bool {
     let Some(object) = call.observed(name) else {
         return false;
@@ -26,12 +31,18 @@ fn is_ready(part: Part, name: &str, call: &Call, seen: &Observation) -> bool {
         Part::Queue => matches!(&seen.queue, Seen::There(queue) if queue.ready),
         // An actor that naps is ready.
         Part::Workload => workload(seen).is_true(),
-        Part::Scaler => seen
-            .scaler
-            .there()
-            .is_some_and(|scaler| scaler.paused || matches!(scaler.state, State::Ready)),
-        Part::Binding => value::condition(object, "Ready")
-            .is_some_and(|ready| value::text(ready, &["status"]) == Some("True")),
+        Part::Scaler => scales(&seen.scaler),
+        Part::TargetScaler => scales(&seen.target_scaler),
+        Part::Binding => {
+            // Ready may still be said of a former target.
+            let mut resolved = seen
+                .target
+                .iter()
+                .filter_map(|target| target.resolved.as_ref());
+            let ready = value::condition(object, "Ready");
+            resolved.next().is_some()
+                && ready.is_some_and(|ready| value::text(ready, &["status"]) == Some("True"))
+        }
         Part::ScalerAccess | Part::Support => true,
     }
 }

@@ -24,7 +24,8 @@ pub(crate) fn document(
     } else {
         "NotReady"
     };
-    let scaling = if seen.scales { "KEDA" } else { "Manual" };
+    let by_keda = seen.scales && !seen.is_not_scalable();
+    let scaling = if by_keda { "KEDA" } else { "Manual" };
     StatusDocument {
         mode: Some(Form::of(&spec).unwrap_or(Form::Inline).mode().to_owned()),
         status: Some(word.to_string()),

@@ -3,10 +3,11 @@
 //! The word and the conditions are two views of these findings, so that they
 //! cannot contradict each other.
 
+use actor::binding::reason::NOT_SCALABLE;
 use actor::health::{Signal, quote};
 use actor::status::{ConditionType, Word};
 
-use crate::observe::{Lack, Observation, Seen, State, Trouble};
+use crate::observe::{Lack, Observation, Scaler, Seen, State, Trouble};
 
 /// The words that the provider gives to faults of pods.
 const POD_WORDS: [Word; 6] = [
@@ -28,12 +29,13 @@ impl Observation {
 
     /// Why KEDA cannot scale.
     pub(crate) fn scaling_trouble(&self) -> Option<Trouble> {
-        let failed = || match &self.scaler.there()?.state {
+        let failed = |scaler: &Seen<Scaler>| match &scaler.there()?.state {
             State::Failed(trouble) if !self.scaler_waits() => Some(trouble.clone()),
             _ => None,
         };
         self.lack_of(ConditionType::ScalingReady)
-            .or_else(failed)
+            .or_else(|| failed(&self.scaler))
+            .or_else(|| failed(&self.target_scaler))
             .or_else(|| self.noted_trouble(ConditionType::ScalingReady))
     }
 
@@ -42,8 +44,17 @@ impl Observation {
     pub(crate) fn workload_trouble(&self) -> Option<Trouble> {
         self.lack_of(ConditionType::WorkloadReady)
             .or_else(|| self.workload.there()?.trouble.clone())
+            .or_else(|| self.target.as_ref()?.trouble.clone())
+            .or_else(|| self.loss_of_target())
             .or_else(|| self.pod_trouble(Word::WorkloadError))
             .or_else(|| self.noted_trouble(ConditionType::WorkloadReady))
+    }
+
+    /// What an actor that has worked is bound to and is there no longer. Before that, a
+    /// target that is not there may only be late.
+    fn loss_of_target(&self) -> Option<Trouble> {
+        let absence = self.target.as_ref()?.absence.clone()?;
+        self.was_ever_ready().then_some(absence)
     }
 
     /// What keeps every pod of the present revision from working, where `word` is
@@ -132,11 +143,21 @@ impl Observation {
         })
     }
 
-    /// What an earlier step has found wrong.
+    /// Whether a step has found that nothing can scale the pods, and KEDA so does not.
+    pub(crate) fn is_not_scalable(&self) -> bool {
+        let mut reasons = self.notes.iter().filter_map(|note| note.reason.as_deref());
+        reasons.any(|reason| reason == NOT_SCALABLE)
+    }
+
+    /// What an earlier step has found wrong. That nothing can scale is no fault: the
+    /// actor works.
     fn noted_trouble(&self, condition: ConditionType) -> Option<Trouble> {
         let mut notes = self.notes.iter();
-        let note =
-            notes.find(|note| note.condition == condition.as_str() && note.reason.is_some())?;
+        let note = notes.find(|note| {
+            let reason = note.reason.as_deref();
+            note.condition == condition.as_str()
+                && reason.is_some_and(|reason| reason != NOT_SCALABLE)
+        })?;
         Some(Trouble {
             reason: note.reason.clone()?,
             message: note.message.clone(),

@@ -98,8 +98,17 @@ fn workload_fault(seen: &Observation) -> Option<String> {
     seen.workload_trouble().map(|trouble| trouble.message)
 }
 
-/// The workload's controller has not caught up, or pods of a former revision are left.
+/// What another controller removed from a target is put back, or the workload's
+/// controller has not caught up, or pods of a former revision are left.
 fn updating(seen: &Observation) -> Option<String> {
+    if let Some(target) = &seen.target {
+        if let Some(conflict) = &target.conflict {
+            return Some(conflict.clone());
+        }
+        if target.rolls_out {
+            return Some("the target's pods are being replaced".to_owned());
+        }
+    }
     let reported = seen.workload.there()?.reported?;
     if !reported.is_current {
         return Some("the new spec is being rolled out".to_owned());
@@ -124,12 +133,15 @@ fn creating(seen: &Observation) -> Option<String> {
     if !seen.awaited.is_empty() {
         return Some(format!("being created: {}", seen.awaited.join(", ")));
     }
-    if seen
+    let unresolved = seen
         .target
         .as_ref()
-        .is_some_and(|target| target.resolved.is_none())
-    {
-        return Some("the workload to bind to is not resolved yet".to_owned());
+        .filter(|target| target.resolved.is_none());
+    if let Some(target) = unresolved {
+        return Some(match &target.absence {
+            Some(absence) => absence.message.clone(),
+            None => "the workload to bind to is not resolved yet".to_owned(),
+        });
     }
     if !seen.queue_is_ready() {
         return Some(match &seen.queue_name {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::binding::ObjectReference;
 use crate::entry::EnvVar;
 
 /// The workload to bind to, by group and kind in any served version.
@@ -12,11 +13,25 @@ use crate::entry::EnvVar;
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadRef {
     /// Group and version.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 317)))]
     pub api_version: String,
     /// Kind.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 63)))]
     pub kind: String,
     /// Name, in the actor's namespace.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 253)))]
     pub name: String,
+}
+
+impl WorkloadRef {
+    /// The object that it names.
+    pub fn object(&self) -> ObjectReference {
+        ObjectReference {
+            api_version: self.api_version.clone(),
+            kind: self.kind.clone(),
+            name: self.name.clone(),
+        }
+    }
 }
 
 /// The REST adapter: an `asya-runtime` container that forwards messages to an
@@ -29,10 +44,16 @@ pub struct RuntimeAdapter {
     pub image: Option<String>,
     /// The handler that forwards.
     pub handler: Option<String>,
-    /// Where the inference server listens.
+    /// Where the inference server listens, from the pods in which the adapter runs:
+    /// with the strategy `Inject` that is the target's own pod. What the target tells
+    /// unless given, where the adapter runs in a Deployment of its own.
     #[serde(rename = "targetURL")]
     pub target_url: Option<String>,
     /// Environment of the container.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::items::environment")
+    )]
     pub env: Vec<EnvVar>,
     /// Resources of the container.
     #[cfg_attr(

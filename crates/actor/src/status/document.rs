@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::binding::ObjectReference;
+
 /// What an actor says of itself. Conditions are beside it: Crossplane keeps them.
 /// Unknown is absent, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +43,7 @@ pub struct StatusDocument {
     pub queue: Option<QueueStatus>,
     /// The object that `workloadRef` stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resolved_target: Option<ResolvedTarget>,
+    pub resolved_target: Option<ObjectReference>,
     /// How often another controller has undone the binding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict_count: Option<u32>,
@@ -99,17 +101,4 @@ pub struct QueueStatus {
     /// Messages that are worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processing: Option<u64>,
-}
-
-/// The object that a `workloadRef` stands for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct ResolvedTarget {
-    /// Its group and version.
-    pub api_version: String,
-    /// Its kind.
-    pub kind: String,
-    /// Its name.
-    pub name: String,
 }

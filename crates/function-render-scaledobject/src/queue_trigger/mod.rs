@@ -33,7 +33,7 @@ pub(crate) struct Access {
     /// Parameters that Secrets give, in the order in which they are written.
     pub(crate) secrets: Vec<(&'static str, SecretKeyRef)>,
     /// Parameters that are no secrets, but that KEDA takes from no metadata.
-    pub(crate) parameters: BTreeMap<&'static str, &'static str>,
+    pub(crate) parameters: BTreeMap<&'static str, String>,
 }
 
 /// A queue of an actor.
@@ -47,11 +47,12 @@ pub(crate) struct Queue<'a> {
 }
 
 impl QueueTrigger {
-    /// The trigger on `queue`.
-    pub(crate) fn of(transport: &Transport, queue: &Queue<'_>) -> Self {
+    /// The trigger on `queue`. `has_sidecar` says whether KEDA can read the environment
+    /// of the sidecar in all that it scales.
+    pub(crate) fn of(transport: &Transport, queue: &Queue<'_>, has_sidecar: bool) -> Self {
         match &transport.config {
             Config::Sqs(sqs) => sqs::trigger(sqs, queue),
-            Config::RabbitMq(rabbitmq) => rabbitmq::trigger(rabbitmq, queue),
+            Config::RabbitMq(rabbitmq) => rabbitmq::trigger(rabbitmq, queue, has_sidecar),
         }
     }
 }

@@ -9,7 +9,8 @@ use super::{Access, Queue, QueueTrigger};
 
 /// The sidecar's variable that holds the user's name.
 const USERNAME_VARIABLE: &str = "ASYA_RABBITMQ_USERNAME";
-pub(super) fn trigger(rabbitmq: &RabbitMq, queue: &Queue<'_>) -> QueueTrigger {
+
+pub(super) fn trigger(rabbitmq: &RabbitMq, queue: &Queue<'_>, has_sidecar: bool) -> QueueTrigger {
     let mut trigger = QueueTrigger {
         r#type: "rabbitmq",
         metadata: BTreeMap::from([
@@ -26,14 +27,15 @@ pub(super) fn trigger(rabbitmq: &RabbitMq, queue: &Queue<'_>) -> QueueTrigger {
         trigger.metadata.insert("protocol", "auto".to_owned());
         trigger.access.secrets.push(("host", url.clone()));
     } else {
-        reach(&mut trigger, rabbitmq);
+        reach(&mut trigger, rabbitmq, has_sidecar);
     }
     trust(&mut trigger.access, rabbitmq);
     trigger
 }
 
-/// Tells the scaler where the broker is, and who asks.
-fn reach(trigger: &mut QueueTrigger, rabbitmq: &RabbitMq) {
+/// Tells the scaler where the broker is, and who asks. Pods of somebody else's may not
+/// have the sidecar yet, and what scales them may have no pod template.
+fn reach(trigger: &mut QueueTrigger, rabbitmq: &RabbitMq, has_sidecar: bool) {
     let secure = if rabbitmq.tls.enabled { "s" } else { "" };
     let (protocol, host, port) = match &rabbitmq.management_host {
         Some(host) => ("http", host, rabbitmq.management_port()),
@@ -49,6 +51,9 @@ fn reach(trigger: &mut QueueTrigger, rabbitmq: &RabbitMq) {
     let secrets = &mut trigger.access.secrets;
     if let Some(username) = &rabbitmq.username_secret_ref {
         secrets.push(("username", username.clone()));
+    } else if !has_sidecar {
+        let username = rabbitmq.username().to_owned();
+        trigger.access.parameters.insert("username", username);
     } else {
         let variable = USERNAME_VARIABLE.to_owned();
         trigger.metadata.insert("usernameFromEnv", variable);
@@ -62,7 +67,7 @@ fn reach(trigger: &mut QueueTrigger, rabbitmq: &RabbitMq) {
 fn trust(access: &mut Access, rabbitmq: &RabbitMq) {
     if let (true, Some(ca)) = (rabbitmq.tls.enabled, &rabbitmq.tls.ca_secret_ref) {
         access.secrets.push(("ca", ca.clone()));
-        access.parameters.insert("tls", "enable");
+        access.parameters.insert("tls", "enable".to_owned());
     }
 }
 
@@ -121,7 +126,11 @@ mod tests {
             length: 5,
         };
         for (rabbitmq, url, reason) in cases {
-            assert_eq!(trigger(&rabbitmq, &queue).metadata["host"], url, "{reason}");
+            assert_eq!(
+                trigger(&rabbitmq, &queue, true).metadata["host"],
+                url,
+                "{reason}"
+            );
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What a pass can know of an actor, read once from the request into types.
 
+use actor::binding::RESOURCE_NAME as BINDING;
 use actor::health::{AtProvider, RESOURCE_NAME as HEALTH};
 use actor::names::EXTERNAL_NAME;
 use actor::queue::RESOURCE_NAME as QUEUE;
-use actor::spec::{Form, Spec};
+use actor::spec::{Form, Spec, WorkloadRef};
 use actor::status::ConditionType;
 use function_kit::{Call, Identity, Note, value};
 use pbjson_types::Struct;
@@ -41,6 +42,8 @@ pub(crate) struct Observation {
     pub(crate) workload: Seen<Workload>,
     /// Its `ScaledObject`.
     pub(crate) scaler: Seen<Scaler>,
+    /// The `ScaledObject` of the target beside it.
+    pub(crate) target_scaler: Seen<Scaler>,
     /// What the provider tells of its pods.
     pub(crate) health: AtProvider,
     /// In mode Binding, the workload it works on.
@@ -103,7 +106,11 @@ impl Observation {
             .find(|name| call.desired(name).is_some())
             .unwrap_or_default();
         let queue_name = queue_name(call);
-        let binds = Form::of(spec) == Ok(Form::WorkloadRef);
+        let bound_to = spec
+            .workload_ref
+            .as_ref()
+            .filter(|_| Form::of(spec) == Ok(Form::WorkloadRef))
+            .map(WorkloadRef::object);
         Self {
             is_deleted: value::at(call.xr(), &["metadata", "deletionTimestamp"]).is_some(),
             scales: spec.scaling.enabled(),
@@ -114,9 +121,10 @@ impl Observation {
             workload: Seen::read(call, workload_name, Workload::read),
             scaler: Seen::read(call, "scaled-object", Scaler::read),
             health: at_provider(call).unwrap_or_default(),
-            target: binds.then(|| {
-                call.observed("binding")
-                    .map(Target::read)
+            target_scaler: Seen::read(call, "scaled-object-target", Scaler::read),
+            target: bound_to.map(|wanted| {
+                call.observed(BINDING)
+                    .map(|binding| Target::read(binding, &wanted))
                     .unwrap_or_default()
             }),
             lacks: absences.lacks,

@@ -1,16 +1,44 @@
 //! The workload that an actor in mode Binding works on.
 
-use actor::status::ResolvedTarget;
+use actor::binding::{AtProvider, ObjectReference, Strategy, TARGET_RESOLVED, reason};
 use function_kit::value;
 use pbjson_types::Struct;
 
-use super::workload::count;
+use super::Trouble;
+use super::condition::Condition;
+
+/// Reasons for which a binding is not ready though nothing is wrong with it. Why the
+/// target is not found, condition `TargetResolved` says.
+const IN_PROGRESS: [&str; 5] = [
+    reason::CREATING,
+    reason::CONFLICT,
+    reason::TARGET_NOT_FOUND,
+    reason::KIND_NOT_SERVED,
+    reason::NO_WORKLOAD,
+];
+/// Reasons that say no more than that something is wrong.
+const EMPTY_WORDS: [&str; 6] = [
+    "ReconcileError",
+    reason::ALREADY_BOUND,
+    reason::FIELD_TAKEN,
+    reason::FORBIDDEN,
+    reason::GAVE_UP,
+    reason::REFUSED,
+];
 
 /// What the observed `WorkloadBinding` says of its target.
 #[derive(Debug, Default)]
 pub(crate) struct Target {
     /// The workload that was found.
-    pub(crate) resolved: Option<ResolvedTarget>,
+    pub(crate) resolved: Option<ObjectReference>,
+    /// Why it is not there, or is there no longer.
+    pub(crate) absence: Option<Trouble>,
+    /// Why nothing can be added to it.
+    pub(crate) trouble: Option<Trouble>,
+    /// What another controller removed, and is put back.
+    pub(crate) conflict: Option<String>,
+    /// Whether its pods are being replaced by such with the sidecar as it now is.
+    pub(crate) rolls_out: bool,
     /// How often another controller removed what was injected.
     pub(crate) conflict_count: Option<u32>,
     /// When it last did, RFC 3339.
@@ -18,20 +46,64 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    pub(super) fn read(object: &Struct) -> Self {
-        let at_provider = |key| ["status", "atProvider", key];
-        let resolved = value::map(object, &at_provider("resolvedTarget"));
+    /// Reads the binding of an actor that is to be bound to `wanted`. What it says of
+    /// another target, from before a change, counts for nothing.
+    pub(super) fn read(object: &Struct, wanted: &ObjectReference) -> Self {
+        let known = at_provider(object).about(wanted);
+        let unready = Condition::of(object, "Ready").filter(|ready| ready.status == Some(false));
+        let unsynced = Condition::of(object, "Synced")
+            .filter(|synced| synced.status == Some(false) && synced.reason != "ReconcilePaused");
+        let absence = Condition::of(object, TARGET_RESOLVED)
+            .filter(|resolved| resolved.status == Some(false))
+            .map(|resolved| Trouble {
+                reason: resolved.reason.to_owned(),
+                message: resolved.words(&[
+                    reason::TARGET_NOT_FOUND,
+                    reason::KIND_NOT_SERVED,
+                    reason::NO_WORKLOAD,
+                ]),
+            });
+        // What keeps it from being ready says more than that a pass has failed.
+        let trouble = unready
+            .filter(|unready| !IN_PROGRESS.contains(&unready.reason))
+            .or_else(|| unsynced.filter(|_| absence.is_none()))
+            .map(|condition| Trouble {
+                reason: condition.reason.to_owned(),
+                message: format!("binding to {wanted}: {}", condition.words(&EMPTY_WORDS)),
+            });
+        let conflict = unready
+            .filter(|unready| unready.reason == reason::CONFLICT)
+            .map(|conflict| {
+                format!(
+                    "binding to {wanted}: {}",
+                    conflict.words(&[reason::CONFLICT])
+                )
+            });
         Self {
-            resolved: resolved.and_then(|target| {
-                Some(ResolvedTarget {
-                    api_version: value::text(target, &["apiVersion"])?.to_owned(),
-                    kind: value::text(target, &["kind"])?.to_owned(),
-                    name: value::text(target, &["name"])?.to_owned(),
-                })
-            }),
-            conflict_count: count(object, &at_provider("conflictCount")),
-            last_conflict_time: value::text(object, &at_provider("lastConflictTime"))
-                .map(str::to_owned),
+            rolls_out: rolls_out(object, &known),
+            resolved: known.resolved_target,
+            absence,
+            trouble,
+            conflict,
+            conflict_count: known.conflict_count,
+            last_conflict_time: known.last_conflict_time,
         }
     }
+}
+
+/// Whether the provider knows pods that have an earlier template.
+fn rolls_out(object: &Struct, known: &AtProvider) -> bool {
+    let strategy = value::text(object, &["spec", "forProvider", "strategy"]);
+    let generation = value::integer(object, &["metadata", "generation"]);
+    let done = known.rolled_out_generation;
+    strategy == Some(Strategy::Inject.as_str()) && done.is_some() && done < generation
+}
+
+/// What the provider reports; nothing where it is not of our form, for a status is
+/// better incomplete than missing.
+fn at_provider(object: &Struct) -> AtProvider {
+    let reported = value::map(object, &["status", "atProvider"]);
+    reported
+        .and_then(|reported| serde_json::from_value(value::struct_to_json(reported)).ok())
+        .unwrap_or_default()
 }

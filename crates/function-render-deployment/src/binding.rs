@@ -1,0 +1,111 @@
+//! The WorkloadBinding, and what it adds to the pods of its target.
+
+use actor::binding::{BindingSpec, ForProvider, KIND, Strategy};
+use actor::status::ConditionType;
+use actor::{PROVIDER_API_VERSION, labels, quantity};
+use merge::FieldPath;
+use serde_json::{Map, Value, json};
+
+use crate::bound::Bound;
+use crate::findings::{Findings, below};
+use crate::{Actor, containers, service_account, template};
+
+/// Requests of the adapter where nobody says otherwise: what a small Python program
+/// needs that forwards. In somebody else's pod it must have some, or it would break
+/// autoscalers of theirs.
+const LEAST: [(&str, &str); 2] = [("cpu", "10m"), ("memory", "64Mi")];
+
+/// Fields of flavors that are about a pod, and so say nothing in the target's.
+const OF_OWN_PODS: [&str; 14] = [
+    "affinity",
+    "initContainers",
+    "nodeSelector",
+    "podAnnotations",
+    "podLabels",
+    "priorityClassName",
+    "replicas",
+    "runtimeClassName",
+    "securityContext",
+    "serviceAccountName",
+    "strategy",
+    "terminationGracePeriodSeconds",
+    "tolerations",
+    "topologySpreadConstraints",
+];
+
+/// The WorkloadBinding of an actor that is bound so.
+pub(crate) fn render(actor: &Actor, bound: &Bound, findings: &mut Findings) -> Value {
+    let name = &actor.identity.actor;
+    let template = match bound.strategy {
+        Strategy::Inject => fragment(actor, bound, findings),
+        Strategy::Adapter => Map::new(),
+    };
+    let spec = BindingSpec {
+        for_provider: ForProvider {
+            actor: name.to_string(),
+            target_ref: bound.target.clone(),
+            strategy: bound.strategy,
+            template,
+        },
+        management_policies: Vec::new(),
+    };
+    json!({
+        "apiVersion": PROVIDER_API_VERSION,
+        "kind": KIND,
+        "metadata": actor.identity.metadata(name.as_str(), "binding"),
+        "spec": spec,
+    })
+}
+
+/// What is added to the target's pods: the adapter, what it mounts, with what its image
+/// is pulled, and the label by which the actor's pods are watched.
+fn fragment(actor: &Actor, bound: &Bound, findings: &mut Findings) -> Map<String, Value> {
+    let path = FieldPath::from(["runtime"]);
+    let mut pod = Map::from_iter([("containers".to_owned(), json!([bound.container()]))]);
+    containers::render(actor, &mut pod, &path, findings);
+    template::lay_named_lists(actor, &mut pod, &path, findings);
+    template::check_state_proxies(actor, findings);
+    let adapter = pod.get_mut("containers").and_then(|list| list.get_mut(0));
+    if let Some(Value::Object(adapter)) = adapter {
+        let resources = adapter.entry("resources").or_insert_with(|| json!({}));
+        if let Value::Object(resources) = resources {
+            quantity::complete_requests(resources, None, LEAST);
+        }
+    }
+    note_what_is_the_targets(actor, bound, findings);
+    let labels = json!({labels::ACTOR: actor.identity.actor.as_str()});
+    Map::from_iter([
+        ("metadata".to_owned(), json!({"labels": labels})),
+        ("spec".to_owned(), Value::Object(pod)),
+    ])
+}
+
+fn note_what_is_the_targets(actor: &Actor, bound: &Bound, findings: &mut Findings) {
+    let target = &bound.target;
+    let set: Vec<String> = OF_OWN_PODS
+        .into_iter()
+        .filter(|field| actor.call.spec_has(field))
+        .map(|field| {
+            let path = below(&FieldPath::default(), field);
+            format!("{field} (set by {})", actor.call.origin(&path))
+        })
+        .collect();
+    if !set.is_empty() {
+        findings.note(
+            ConditionType::WorkloadReady,
+            format!(
+                "not applied: {}, for the pods are those of {target}; set it there",
+                set.join(", ")
+            ),
+        );
+    }
+    if let Some(role) = &actor.role {
+        let annotation = service_account::ROLE_ANNOTATION;
+        findings.note(
+            ConditionType::TransportReady,
+            format!(
+                "pods run under the ServiceAccount of {target}: it must carry the role {role:?} in annotation {annotation}, or the transport needs a credentialsSecretRef"
+            ),
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! What an actor in mode Binding is bound to, and how.
+
+use actor::binding::targets::{Injection, TargetKind, list};
+use actor::binding::{ADAPTER_RESOURCE_NAME, AtProvider, ObjectReference, RESOURCE_NAME, Strategy};
+use actor::labels;
+use actor::names::RUNTIME_CONTAINER;
+use actor::pod::TARGET_URL_VARIABLE;
+use actor::spec::{BindingStrategy, RuntimeAdapter, Spec};
+use actor::status::ConditionType;
+use function_kit::{Call, Fault, Identity, value};
+use merge::FieldPath;
+use pbjson_types::Struct;
+use serde_json::{Map, Value, json};
+
+use crate::findings::Findings;
+
+/// What an actor is bound to, and how.
+pub(crate) struct Bound<'a> {
+    /// The target.
+    pub(crate) target: ObjectReference,
+    /// Where adapter and sidecar run.
+    pub(crate) strategy: Strategy,
+    /// What the actor says of the adapter.
+    pub(crate) adapter: &'a RuntimeAdapter,
+    /// What the provider has found out about the target.
+    pub(crate) known: AtProvider,
+    /// Where the adapter finds the target's server.
+    pub(crate) url: Option<String>,
+}
+
+impl<'a> Bound<'a> {
+    /// What the actor is bound to; none in mode Standalone. What it cannot be bound to
+    /// goes to `findings`.
+    ///
+    /// # Errors
+    /// When nothing is known of the target's kind.
+    pub(crate) fn of(
+        call: &Call,
+        identity: &Identity,
+        spec: &'a Spec,
+        none: &'a RuntimeAdapter,
+        findings: &mut Findings,
+    ) -> Result<Option<Self>, Fault> {
+        let Some(reference) = &spec.workload_ref else {
+            return Ok(None);
+        };
+        let target = reference.object();
+        let Some(kind) = TargetKind::find(&target.api_version, &target.kind) else {
+            return Err(Fault::config(format!(
+                "spec.workloadRef (set by {}): an actor cannot be bound to {:?} of {:?}, only to {}; what has a URL can be called by an actor with 'image' and 'handler'",
+                call.origin(&FieldPath::from(["workloadRef"])),
+                target.kind,
+                target.api_version,
+                list(),
+            ))
+            .on(ConditionType::WorkloadReady, "ConfigError"));
+        };
+        let adapter = spec.runtime.as_ref().unwrap_or(none);
+        let strategy = strategy(call, spec, &target, kind, findings);
+        let known = known(call, &target);
+        let told = adapter.target_url.clone().filter(|url| !url.is_empty());
+        let url = match strategy {
+            Strategy::Inject => told,
+            Strategy::Adapter => told
+                .or_else(|| known.target_url.clone())
+                .or_else(|| url_of_running(call.observed(ADAPTER_RESOURCE_NAME)?, &target)),
+        };
+        let bound = Self {
+            target,
+            strategy,
+            adapter,
+            known,
+            url,
+        };
+        bound.check(identity, kind, findings);
+        Ok(Some(bound))
+    }
+
+    fn check(&self, identity: &Identity, kind: &TargetKind, findings: &mut Findings) {
+        let target = &self.target;
+        if target.name.is_empty() {
+            findings.fault("spec.workloadRef.name is empty");
+        }
+        match (self.strategy, kind.injection) {
+            (Strategy::Inject, Injection::Fragile(reason)) => findings.note(
+                ConditionType::WorkloadReady,
+                format!("the sidecar may not stay in {target}: {reason}"),
+            ),
+            (Strategy::Inject, _) => {}
+            (Strategy::Adapter, _) => {
+                let name = identity.actor.asya_prefixed();
+                if name == target.name {
+                    findings.fault(format!(
+                        "the adapter's Deployment would be called {name:?} as the target is: create this actor under another name"
+                    ));
+                }
+                if self.url.is_none() && !kind.tells_url {
+                    findings.fault(format!(
+                        "spec.runtime.targetURL is not set, and a {} does not tell where it listens: give it, for example \"http://<service>:<port>\"",
+                        target.kind
+                    ));
+                }
+            }
+        }
+        if self.strategy == Strategy::Inject && self.url.is_none() {
+            findings.note(
+                ConditionType::WorkloadReady,
+                format!(
+                    "spec.runtime.targetURL is not set: the adapter's handler must know by itself where {target} listens in its pod"
+                ),
+            );
+        }
+    }
+
+    /// The adapter's container, as far as the actor's `runtime` says it.
+    pub(crate) fn container(&self) -> Value {
+        let mut container = json!({"name": RUNTIME_CONTAINER});
+        if let Some(image) = self
+            .adapter
+            .image
+            .as_ref()
+            .filter(|image| !image.is_empty())
+        {
+            container["image"] = json!(image);
+        }
+        if !self.adapter.env.is_empty() {
+            container["env"] = json!(self.adapter.env);
+        }
+        if let Some(resources) = &self.adapter.resources {
+            container["resources"] = Value::Object(resources.clone());
+        }
+        container
+    }
+
+    /// The annotations of the adapter's Deployment.
+    pub(crate) fn annotations(&self) -> Map<String, Value> {
+        Map::from_iter([(labels::FORWARDS_TO.to_owned(), json!(key(&self.target)))])
+    }
+}
+
+/// Where adapter and sidecar run. What is refused counts as the default, so that more
+/// faults can be found.
+fn strategy(
+    call: &Call,
+    spec: &Spec,
+    target: &ObjectReference,
+    kind: &TargetKind,
+    findings: &mut Findings,
+) -> Strategy {
+    let asked: BindingStrategy = spec.binding.strategy;
+    kind.strategy(asked).unwrap_or_else(|reason| {
+        let path = FieldPath::from(["binding", "strategy"]);
+        let fault = format!(
+            "\"Inject\" is not possible with {target}: {reason}; leave it out, or set \"Adapter\""
+        );
+        findings.fault_at(call, &path, &fault);
+        kind.default_strategy
+    })
+}
+
+/// What the provider has found out about that target.
+fn known(call: &Call, target: &ObjectReference) -> AtProvider {
+    let at_provider = || {
+        let binding = call.observed(RESOURCE_NAME)?;
+        let reported = value::map(binding, &["status", "atProvider"])?;
+        serde_json::from_value::<AtProvider>(value::struct_to_json(reported)).ok()
+    };
+    at_provider().unwrap_or_default().about(target)
+}
+
+/// The URL with which the adapter of that target runs: an adapter that runs is not
+/// taken down because the target does not tell its URL for a while.
+fn url_of_running(adapter: &Struct, target: &ObjectReference) -> Option<String> {
+    let forwards_to = ["metadata", "annotations", labels::FORWARDS_TO];
+    if value::text(adapter, &forwards_to) != Some(&key(target)) {
+        return None;
+    }
+    let containers = value::list(adapter, &["spec", "template", "spec", "containers"]);
+    let container = named(containers, RUNTIME_CONTAINER)?;
+    let variable = named(value::list(container, &["env"]), TARGET_URL_VARIABLE)?;
+    value::text(variable, &["value"]).map(str::to_owned)
+}
+
+fn named<'a>(items: &'a [pbjson_types::Value], name: &str) -> Option<&'a Struct> {
+    let mut items = items.iter().filter_map(value::as_struct);
+    items.find(|item| value::text(item, &["name"]) == Some(name))
+}
+
+fn key(target: &ObjectReference) -> String {
+    let group = actor::binding::targets::group_of(&target.api_version);
+    format!("{}.{group}/{}", target.kind, target.name)
+}

@@ -1,0 +1,132 @@
+//! What an actor in mode Binding is bound to, as far as scaling goes.
+
+use actor::binding::targets::{Scale, TargetKind};
+use actor::binding::{AtProvider, ObjectReference, RESOURCE_NAME, Strategy};
+use actor::spec::Spec;
+use function_kit::{Call, value};
+
+use crate::scaled_object;
+
+/// What an actor in mode Binding is bound to.
+pub(crate) struct Bound {
+    target: ObjectReference,
+    kind: Option<&'static TargetKind>,
+    /// Where adapter and sidecar run.
+    pub(crate) strategy: Strategy,
+    /// Whether the target is to be scaled beside an adapter of its own.
+    scales_target: bool,
+    known: AtProvider,
+}
+
+/// Whether there is something to scale for the target's pods.
+pub(crate) enum Scalable<'a> {
+    /// This object's `/scale` sets their number.
+    Yes(&'a ObjectReference),
+    /// Nothing does, for this reason.
+    No(&'a str),
+    /// The provider has not told yet.
+    Unknown,
+}
+
+impl Bound {
+    /// What the actor is bound to; none in mode Standalone.
+    pub(crate) fn of(call: &Call, spec: &Spec) -> Option<Self> {
+        let target = spec.workload_ref.as_ref()?.object();
+        let kind = TargetKind::find(&target.api_version, &target.kind);
+        let asked = spec.binding.strategy;
+        let strategy = kind.and_then(|kind| kind.strategy(asked).ok());
+        Some(Self {
+            known: known(call, &target),
+            target,
+            kind,
+            strategy: strategy.unwrap_or(Strategy::Adapter),
+            scales_target: spec.binding.scale_target.unwrap_or(false),
+        })
+    }
+
+    /// Whether the target's pods are scaled with the queue.
+    pub(crate) fn scales_target(&self) -> bool {
+        self.strategy == Strategy::Inject || self.scales_target
+    }
+
+    /// What sets the number of the target's pods.
+    pub(crate) fn scalable(&self) -> Scalable<'_> {
+        let never = match self.kind.map(|kind| kind.scale) {
+            Some(Scale::Nothing(reason)) => Some(reason),
+            _ => None,
+        };
+        match (
+            &self.known.scale_target,
+            never.or(self.known.not_scalable.as_deref()),
+        ) {
+            (_, Some(reason)) => Scalable::No(reason),
+            (Some(object), None) => Scalable::Yes(object),
+            (None, None) => Scalable::Unknown,
+        }
+    }
+
+    /// Why its pods cannot be scaled, for a message.
+    pub(crate) fn not_scalable(&self, reason: &str) -> String {
+        let target = &self.target;
+        match self.strategy {
+            Strategy::Inject => format!(
+                "nothing can scale the pods of {target}: {reason}; the actor runs without scaling"
+            ),
+            Strategy::Adapter => format!(
+                "binding.scaleTarget has no effect, nothing can scale the pods of {target}: {reason}"
+            ),
+        }
+    }
+
+    /// What stands in the way where somebody else scales the target, and what to change.
+    pub(crate) fn foreign_scaler(&self) -> Option<String> {
+        let foreign = self.known.foreign_scaler.as_ref()?;
+        let remedy = self.kind.and_then(|kind| kind.own_scaler);
+        let instead = match self.strategy {
+            Strategy::Inject => "set scaling.enabled to false",
+            Strategy::Adapter => "set binding.scaleTarget to false",
+        };
+        Some(format!(
+            "{} {:?} ({}) scales {} too: {}, or {instead}",
+            foreign.kind,
+            foreign.name,
+            foreign.api_version,
+            self.target,
+            remedy.unwrap_or("delete it"),
+        ))
+    }
+}
+
+/// What the provider has found out about that target. Where it says nothing at all, as
+/// after a restore without status, what is scaled goes on being scaled.
+fn known(call: &Call, target: &ObjectReference) -> AtProvider {
+    let reported = || {
+        let binding = call.observed(RESOURCE_NAME)?;
+        let reported = value::map(binding, &["status", "atProvider"])?;
+        serde_json::from_value::<AtProvider>(value::struct_to_json(reported)).ok()
+    };
+    let reported = reported().unwrap_or_default();
+    if reported.target_ref.is_some() {
+        return reported.about(target);
+    }
+    AtProvider {
+        scale_target: scaled(call),
+        ..AtProvider::default()
+    }
+}
+
+/// What the observed ScaledObject of the target scales.
+fn scaled(call: &Call) -> Option<ObjectReference> {
+    let [in_own, beside] = [scaled_object::RESOURCE_NAME, scaled_object::OF_TARGET]
+        .map(|name| value::map(call.observed(name)?, &["spec", "scaleTargetRef"]));
+    let has_adapter = call
+        .desired(actor::binding::ADAPTER_RESOURCE_NAME)
+        .is_some();
+    let reference = if has_adapter { beside } else { in_own }?;
+    let text = |key| value::text(reference, &[key]).map(str::to_owned);
+    Some(ObjectReference {
+        api_version: text("apiVersion")?,
+        kind: text("kind")?,
+        name: text("name")?,
+    })
+}
