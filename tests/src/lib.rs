@@ -8,3 +8,4 @@ pub mod certificates;
 pub mod examples;
 pub mod function;
 pub mod program;
+pub mod stack;

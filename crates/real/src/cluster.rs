@@ -89,7 +89,7 @@ impl Cluster {
     /// # Panics
     /// When the API server does not take them.
     pub async fn install_keda(&self) {
-        self.install(&components::definitions("keda")).await;
+        self.install(&components::definitions("keda-kinds")).await;
     }
 
     /// Installs the definitions of a file.

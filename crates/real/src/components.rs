@@ -20,7 +20,7 @@ pub fn program(name: &str) -> PathBuf {
     existing(folder().join("bin").join(name))
 }
 
-/// The file with a component's custom resource definitions, such as those of `keda`.
+/// The file with a component's custom resource definitions, such as `keda-kinds`.
 ///
 /// # Panics
 /// When it is missing.

@@ -5,6 +5,9 @@
 
 pub mod cluster;
 pub mod components;
+pub mod crossplane;
+pub mod namespace;
+pub mod objects;
 pub mod process;
 
 use std::future::Future;

@@ -110,7 +110,15 @@ pub(crate) const COMPONENTS: &[Component] = &[
         },
     },
     Component {
-        name: "keda",
+        name: "crossplane-core-kinds",
+        folder: "crossplane-core",
+        module: "github.com/crossplane/crossplane/v2",
+        part: Part::Definitions {
+            folder: "cluster/crds",
+        },
+    },
+    Component {
+        name: "keda-kinds",
         folder: "keda",
         module: "github.com/kedacore/keda/v2",
         part: Part::Definitions {

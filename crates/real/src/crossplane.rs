@@ -1,0 +1,253 @@
+//! Crossplane core, with functions that are installed by hand: their packages are not pulled, their
+//! processes are the caller's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::cluster::Cluster;
+use crate::process::{Process, free_ports};
+use crate::{components, objects, until};
+
+/// Where Crossplane lives.
+pub const NAMESPACE: &str = "crossplane-system";
+
+/// How often `core init` is tried: it does not wait until its own kinds are served, and
+/// is started again by the kubelet elsewhere.
+const TRIES: usize = 10;
+
+/// A running core.
+pub struct Crossplane {
+    // The process ends before the folder goes.
+    _core: Process,
+    folder: TempDir,
+    client: Client,
+}
+
+impl Crossplane {
+    /// Starts core on a cluster and waits until it is ready.
+    ///
+    /// It listens on all addresses: see [`crate::namespace`].
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn start(cluster: &Cluster) -> Self {
+        let client = cluster.client().await;
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let dir = folder.path();
+        for name in ["kinds", "client", "xpkg", "xfn"] {
+            fs::create_dir(dir.join(name)).expect("a folder");
+        }
+        // A folder with nothing else: all that is in it is installed.
+        let kinds = dir.join("kinds/crossplane.yaml");
+        fs::copy(components::definitions("crossplane-core-kinds"), kinds).expect("a copy");
+        make_namespace(&client).await;
+        initialise(cluster, dir).await;
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
+        write_secret(&secrets, "crossplane-tls-client", &dir.join("client")).await;
+        let [health, metrics] = free_ports();
+        let mut command = command(cluster, dir);
+        command
+            .args(["core", "start"])
+            .env("HEALTH_PROBE_PORT", health.to_string())
+            .env("METRICS_PORT", metrics.to_string());
+        let mut core = Process::start("crossplane", &mut command, dir);
+        until("Crossplane is ready", || {
+            core.check(dir);
+            async move { is_ok(health).await.then_some(()) }
+        })
+        .await;
+        Self {
+            _core: core,
+            folder,
+            client,
+        }
+    }
+
+    /// A certificate for a function on `localhost`, signed by Crossplane's authority: a folder with
+    /// `tls.crt`, `tls.key` and `ca.crt`.
+    ///
+    /// # Panics
+    /// When `openssl` fails.
+    pub async fn function_certificate(&self) -> PathBuf {
+        let folder = self.folder.path().join("function");
+        fs::create_dir_all(&folder).expect("a folder");
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let root = secrets.get("crossplane-root-ca").await.expect("the root");
+        let data = root.data.unwrap_or_default();
+        fs::write(folder.join("ca.crt"), &data["tls.crt"].0).expect("a file");
+        fs::write(folder.join("ca.key"), &data["tls.key"].0).expect("a file");
+        let usage = "subjectAltName=DNS:localhost\nextendedKeyUsage=serverAuth\n";
+        fs::write(folder.join("extensions"), usage).expect("a file");
+        let calls: [&[&str]; 3] = [
+            &["genrsa", "-traditional", "-out", "tls.key", "2048"],
+            &[
+                "req",
+                "-new",
+                "-key",
+                "tls.key",
+                "-subj",
+                "/CN=function",
+                "-out",
+                "tls.csr",
+            ],
+            &[
+                "x509",
+                "-req",
+                "-in",
+                "tls.csr",
+                "-CA",
+                "ca.crt",
+                "-CAkey",
+                "ca.key",
+                "-CAcreateserial",
+                "-days",
+                "2",
+                "-extfile",
+                "extensions",
+                "-out",
+                "tls.crt",
+            ],
+        ];
+        for args in calls {
+            let output = Command::new("openssl")
+                .args(args)
+                .current_dir(&folder)
+                .output();
+            let output = output.expect("openssl is installed (Debian package openssl)");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success(),
+                "openssl {}: {errors}",
+                args.join(" ")
+            );
+        }
+        folder
+    }
+
+    /// Tells core that the function `name` serves on this port of `localhost`.
+    ///
+    /// # Panics
+    /// When the API server does not take it.
+    pub async fn install_function(&self, name: &str, port: u16) {
+        let package = format!("example.org/local/{name}:v0");
+        // Paused, or core would try to pull the package.
+        let paused = json!({"crossplane.io/paused": "true"});
+        let function = json!({
+            "apiVersion": "pkg.crossplane.io/v1", "kind": "Function",
+            "metadata": {"name": name, "annotations": paused},
+            "spec": {"package": package},
+        });
+        let revision = json!({
+            "apiVersion": "pkg.crossplane.io/v1", "kind": "FunctionRevision",
+            "metadata": {
+                "name": format!("{name}-0"), "annotations": paused,
+                "labels": {"pkg.crossplane.io/package": name}},
+            "spec": {"desiredState": "Active", "image": package, "revision": 1},
+        });
+        for object in [&function, &revision] {
+            objects::apply(&self.client, object)
+                .await
+                .expect("it is taken");
+        }
+        let (revisions, _) = objects::api_of(&self.client, &revision).await;
+        let status = json!({"status": {
+            "endpoint": format!("dns:///localhost:{port}"), "capabilities": ["composition"]}});
+        let patched: kube::Result<DynamicObject> = revisions
+            .patch_status(
+                &format!("{name}-0"),
+                &PatchParams::default(),
+                &Patch::Merge(&status),
+            )
+            .await;
+        patched.expect("the status is taken");
+    }
+
+    /// The end of core's log, for a test that fails.
+    pub fn log(&self) -> String {
+        let log = fs::read_to_string(self.folder.path().join("crossplane.log"));
+        let log = log.unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+}
+
+async fn make_namespace(client: &Client) {
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+    objects::apply(client, &namespace)
+        .await
+        .expect("a namespace");
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    namespaces.get(NAMESPACE).await.expect("it is there");
+}
+
+/// Runs `core init`, which installs core's kinds and makes its certificates.
+async fn initialise(cluster: &Cluster, dir: &Path) {
+    let mut tries = 0;
+    until("Crossplane is initialised", || {
+        tries += 1;
+        let mut command = command(cluster, dir);
+        command.args(["core", "init", "--activation", "*"]);
+        let output = command.output().expect("core init starts");
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        let is_hopeless = !output.status.success() && tries == TRIES;
+        assert!(!is_hopeless, "core init failed {TRIES} times: {log}");
+        async move { output.status.success().then_some(()) }
+    })
+    .await;
+}
+
+/// Variables and no flags: the flags have odd names.
+fn command(cluster: &Cluster, dir: &Path) -> Command {
+    let mut command = Command::new(components::program("crossplane-core"));
+    command
+        .current_dir(dir)
+        .env("KUBECONFIG", cluster.kubeconfig())
+        .env("POD_NAMESPACE", NAMESPACE)
+        .env("CRDS_PATH", dir.join("kinds"))
+        .env("TLS_CA_SECRET_NAME", "crossplane-root-ca")
+        .env("TLS_CLIENT_SECRET_NAME", "crossplane-tls-client")
+        .env("TLS_CLIENT_CERTS_DIR", dir.join("client"))
+        .env("XPKG_CACHE_DIR", dir.join("xpkg"))
+        .env("XFN_CACHE_DIR", dir.join("xfn"))
+        .env("ENABLE_WEBHOOKS", "false")
+        .env("PACKAGE_RUNTIME", "External");
+    command
+}
+
+async fn write_secret(secrets: &Api<Secret>, name: &str, folder: &Path) {
+    let secret = secrets.get(name).await.expect("core init has made it");
+    for (file, content) in secret.data.unwrap_or_default() {
+        fs::write(folder.join(file), content.0).expect("a file");
+    }
+}
+
+/// Whether the health endpoint answers 200.
+async fn is_ok(port: u16) -> bool {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let ask = async {
+        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
+        let request = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        stream.write_all(request).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        std::io::Result::Ok(answer)
+    };
+    ask.await
+        .is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+}
+
+/// A condition of an object, if it has it.
+pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    let conditions = object["status"]["conditions"].as_array()?;
+    conditions
+        .iter()
+        .find(|condition| condition["type"] == kind)
+}
