@@ -113,7 +113,9 @@ impl Live {
             shown = columns(&self.stack.kubectl(&["get", "asya", NAME, "-o", "wide"]));
             let as_expected = |(name, value): (&String, &String)| shown.get(name) == Some(value);
             let is_so = expected.iter().all(as_expected);
-            if !is_so { println!("DBG {shown:?}"); }
+            if !is_so {
+                println!("DBG {shown:?}");
+            }
             is_so
         };
         self.until(&format!("kubectl shows {expected:?}: {reason}"), is_shown)

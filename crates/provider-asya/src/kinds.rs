@@ -3,9 +3,9 @@
 //! Spec and status are those of the crate `actor`, from which the
 //! CustomResourceDefinitions are generated too.
 
-use actor::managed::Condition;
-use actor::health::{HealthSpec, HealthStatus};
 use actor::binding::{BindingSpec, BindingStatus};
+use actor::health::{HealthSpec, HealthStatus};
+use actor::managed::Condition;
 use actor::provider_config::{
     ClusterProviderConfigSpec, ProviderConfigSpec, ProviderConfigStatus, Usage,
 };

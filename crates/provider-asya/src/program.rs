@@ -14,7 +14,7 @@ use futures::future::Shared;
 use kube::Client;
 
 use crate::cluster;
-use crate::controller::{Context, configs, run};
+use crate::controller::{Context, configs, health, run};
 use crate::gate;
 use crate::kinds::{ClusterProviderConfig, ProviderConfig};
 use crate::lease::{Claim, Lost, Terms};
@@ -188,8 +188,9 @@ async fn work(
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "starting controllers");
     let (metrics, timings) = (context.metrics.clone(), context.timings.clone());
     let (store, queues) = run(context.clone(), flags.max_reconcile_rate, shutdown.clone());
-    let controllers = futures::future::join3(
+    let controllers = futures::future::join4(
         queues,
+        health::run(context.clone(), flags.max_reconcile_rate, shutdown.clone()),
         configs::run::<ProviderConfig>(context.clone(), shutdown.clone()),
         configs::run::<ClusterProviderConfig>(context, shutdown.clone()),
     );

@@ -250,7 +250,7 @@ impl<'a> Round<'a> {
         }
         let api = writes::api_of(&self.context.provider.client, self.health);
         let name = self.health.name_any();
-        match writes::status::<ActorHealth>(&api, &name, &old, &new).await {
+        match writes::status::<ActorHealth>(&api, &name, &old, &new, None).await {
             // It was deleted meanwhile, and nobody asks any more.
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
             written => {
