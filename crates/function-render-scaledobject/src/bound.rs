@@ -33,13 +33,11 @@ impl Bound {
     pub(crate) fn of(call: &Call, spec: &Spec) -> Option<Self> {
         let target = spec.workload_ref.as_ref()?.object();
         let kind = TargetKind::find(&target.api_version, &target.kind);
-        let asked = spec.binding.strategy;
-        let strategy = kind.and_then(|kind| kind.strategy(asked).ok());
         Some(Self {
             known: known(call, &target),
             target,
             kind,
-            strategy: strategy.unwrap_or(Strategy::Adapter),
+            strategy: spec.strategy().unwrap_or(Strategy::Adapter),
             scales_target: spec.binding.scale_target.unwrap_or(false),
         })
     }

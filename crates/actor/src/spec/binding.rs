@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::binding::ObjectReference;
+use super::Spec;
+use crate::binding::targets::TargetKind;
+use crate::binding::{ObjectReference, Strategy};
 use crate::entry::EnvVar;
 
 /// The workload to bind to, by group and kind in any served version.
@@ -72,6 +74,16 @@ pub struct Binding {
     pub strategy: BindingStrategy,
     /// Whether the target itself is scaled too; no unless given.
     pub scale_target: Option<bool>,
+}
+
+impl Spec {
+    /// Where adapter and sidecar of a bound actor run. None in mode Standalone, and where
+    /// the target's kind is not known or cannot be bound to so.
+    pub fn strategy(&self) -> Option<Strategy> {
+        let target = self.workload_ref.as_ref()?;
+        let kind = TargetKind::find(&target.api_version, &target.kind)?;
+        kind.strategy(self.binding.strategy).ok()
+    }
 }
 
 /// Where adapter and sidecar of a bound actor run.

@@ -1,5 +1,6 @@
 //! Fields that nobody set, and what applies to them.
 
+use actor::binding::Strategy;
 use actor::platform::Platform;
 use actor::spec::{Form, Spec, WorkloadKind};
 use actor::transport::{Config, Transport};
@@ -17,6 +18,9 @@ pub(super) fn add(explanation: &mut Explanation, resolved: &Resolved<'_>, spec: 
     let of_name = Origin::Default(Some("metadata.name".to_owned()));
     defaults.add(["actor"], super::name(resolved.inputs), of_name);
     let form = Form::of(spec).ok();
+    if form == Some(Form::WorkloadRef) {
+        defaults.binding(spec);
+    }
     if form == Some(Form::Inline) {
         let policy = json!(spec.image_pull_policy());
         defaults.add(["imagePullPolicy"], policy, plain());
@@ -49,6 +53,26 @@ impl Defaults<'_> {
                 value: value.into(),
                 origin,
             });
+        }
+    }
+
+    fn binding(&mut self, spec: &Spec) {
+        if let (Some(strategy), Some(target)) = (spec.strategy(), &spec.workload_ref) {
+            let origin = Origin::Default(Some(format!("{} targets", target.kind)));
+            self.add(["binding", "strategy"], json!(strategy), origin);
+            if strategy == Strategy::Inject && spec.scaling.enabled() {
+                let path = ["scaling", "advanced", "restoreToOriginalReplicaCount"];
+                let origin = Origin::Default(Some("bound workloads".to_owned()));
+                self.add(path, true, origin);
+            }
+        }
+        self.add(["binding", "scaleTarget"], false, plain());
+        if let Some(image) = self.platform.runtime.adapter_image.clone() {
+            let origin = platform("runtime.adapterImage");
+            // A flavor's image goes before the platform's.
+            if spec.image.is_none() {
+                self.add(["runtime", "image"], image, origin);
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! What follows from one timeout.
 
+use actor::binding::Strategy;
 use actor::duration::format;
 use actor::spec::Spec;
 use actor::timeout::{
@@ -64,7 +65,10 @@ pub(super) fn add(explanation: &mut Explanation, resolved: &Resolved<'_>, spec: 
             format!("runtime timeout + 30s, at most {max}s"),
         ),
     };
-    add("grace period of pods", seconds(grace), from);
+    // Pods of somebody else's have the grace period that is set there.
+    if spec.strategy() != Some(Strategy::Inject) {
+        add("grace period of pods", seconds(grace), from);
+    }
     let Some(transport) = resolved.transport(spec) else {
         return;
     };

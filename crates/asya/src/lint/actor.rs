@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use actor::binding::ADAPTER_RESOURCE_NAME;
 use actor::names::{FlavorName, PLATFORM, RUNTIME_CONTAINER};
 use actor::spec::WorkloadKind;
 use actor::status::ConditionType;
@@ -225,10 +226,14 @@ fn notes(facts: Facts, has_platform: bool) -> impl Iterator<Item = (Severity, Ru
 /// Whether the runtime container says what it needs. A limit counts as a request, as
 /// in Kubernetes.
 fn requests(places: &Places<'_>, outcome: &Outcome, findings: &mut Vec<Finding>) {
-    let kinds = [WorkloadKind::Deployment, WorkloadKind::StatefulSet];
-    let Some(workload) = kinds
+    let workloads = [
+        WorkloadKind::Deployment.resource_name(),
+        WorkloadKind::StatefulSet.resource_name(),
+        ADAPTER_RESOURCE_NAME,
+    ];
+    let Some(workload) = workloads
         .into_iter()
-        .find_map(|kind| outcome.desired.resources.get(kind.resource_name()))
+        .find_map(|name| outcome.desired.resources.get(name))
         .and_then(|workload| workload.resource.as_ref())
     else {
         return;
@@ -292,6 +297,9 @@ fn found_with(
 /// Where an actor says what its runtime container needs.
 fn field_of_resources(document: &Document) -> String {
     const CONTAINERS: &str = "workload.template.spec.containers";
+    if document.get(&["spec", "workloadRef"]).is_some() {
+        return "runtime.resources".to_owned();
+    }
     let keys = ["spec"].into_iter().chain(CONTAINERS.split('.'));
     let containers = document.get(&keys.collect::<Vec<_>>());
     let containers = containers.and_then(Value::as_array);

@@ -368,3 +368,33 @@ spec:
         run.talk
     );
 }
+
+#[test]
+fn where_an_adapter_runs_and_what_follows_from_it_are_told() {
+    let cases = [
+        ("apps/v1, kind: Deployment", "Inject", false, "its pods"),
+        (
+            "kaito.sh/v1beta1, kind: Workspace",
+            "Adapter",
+            true,
+            "its own",
+        ),
+    ];
+    for (target, strategy, has_grace_period, reason) in cases {
+        let actor = format!(
+            "apiVersion: asya.sh/v1alpha1\nkind: AsyncActor\nmetadata: {{name: bound, namespace: prod}}\n\
+             spec: {{workloadRef: {{apiVersion: {target}, name: phi}}, runtime: {{targetURL: \"http://phi\"}}}}\n"
+        );
+        let folder = Folder::with(&[("actor.yaml", &actor), ("platform.yaml", PLATFORM)]);
+        let explained = explained(&folder, "");
+        assert_eq!(
+            field(&explained, "binding.strategy").0,
+            strategy,
+            "{reason}"
+        );
+        let derived = explained["derived"].as_array().unwrap();
+        let mut names = derived.iter().map(|derived| &derived["name"]);
+        let of_pods = names.any(|name| name == "grace period of pods");
+        assert_eq!(of_pods, has_grace_period, "{reason}");
+    }
+}
