@@ -89,9 +89,11 @@ impl<'a> Bound<'a> {
             (Strategy::Inject, _) => {}
             (Strategy::Adapter, _) => {
                 let name = identity.actor.asya_prefixed();
-                if name == target.name {
+                let resolved = self.known.resolved_target.as_ref();
+                let mut taken = [Some(target), resolved].into_iter().flatten();
+                if taken.any(|taken| taken.name == name) {
                     findings.fault(format!(
-                        "the adapter's Deployment would be called {name:?} as the target is: create this actor under another name"
+                        "the adapter's Deployment would be called {name:?}, as the target is: create this actor under another name"
                     ));
                 }
                 if self.url.is_none() && !kind.tells_url {

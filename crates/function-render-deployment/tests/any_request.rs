@@ -59,7 +59,90 @@ fn any_spec() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Keys and texts that mean something where an actor is bound.
+const BOUND_KEYS: [&str; 19] = [
+    "annotations",
+    "apiVersion",
+    "asya.sh/forwards-to",
+    "atProvider",
+    "containers",
+    "env",
+    "handler",
+    "image",
+    "kind",
+    "metadata",
+    "name",
+    "podSelector",
+    "resolvedTarget",
+    "spec",
+    "status",
+    "targetRef",
+    "targetURL",
+    "template",
+    "value",
+];
+const BOUND_TEXTS: [&str; 6] = [
+    "",
+    "apps/v1",
+    "Deployment",
+    "Deployment.apps/phi",
+    "asya-runtime",
+    "ASYA_TARGET_URL",
+];
+
+/// A spec that is bound to something and otherwise holds anything.
+fn any_bound_spec() -> impl Strategy<Value = Value> {
+    let kinds = prop::sample::select(
+        &[
+            ("apps/v1", "Deployment"),
+            ("kaito.sh/v1beta1", "Workspace"),
+            ("serving.kserve.io/v1beta1", "InferenceService"),
+            ("v1", "Pod"),
+        ][..],
+    );
+    let strategies = prop::sample::select(&["Auto", "Inject", "Adapter"][..]);
+    let runtime = any::map(&BOUND_KEYS, &BOUND_TEXTS);
+    (kinds, strategies, runtime, any::<bool>()).prop_map(
+        |(kind, strategy, mut runtime, is_whole)| {
+            let (api_version, kind) = kind;
+            if is_whole {
+                runtime = json!({"image": "a:1", "handler": "a.b", "targetURL": "http://phi"});
+            }
+            json!({
+                "workloadRef": {"apiVersion": api_version, "kind": kind, "name": "phi"},
+                "runtime": runtime,
+                "binding": {"strategy": strategy},
+            })
+        },
+    )
+}
+
 proptest! {
+    #[test]
+    fn a_binding_is_rendered_or_a_fault_is_told(
+        spec in any_bound_spec(),
+        at_provider in any::map(&BOUND_KEYS, &BOUND_TEXTS),
+        adapter in any::map(&BOUND_KEYS, &BOUND_TEXTS),
+    ) {
+        let request = form::request(&json!({
+            "observed": {
+                "composite": {
+                    "metadata": {"name": "phi-async", "namespace": "default"},
+                    "spec": spec,
+                },
+                "resources": {
+                    "binding": {"status": {"atProvider": at_provider}},
+                    "adapter": adapter,
+                },
+            },
+        })).unwrap();
+        let response = function_render_deployment::run(request.clone());
+        prop_assert_eq!(&response, &function_render_deployment::run(request));
+        let desired = response.desired.unwrap_or_default();
+        let is_bound = desired.resources.contains_key("binding");
+        prop_assert_eq!(is_bound, response.results.is_empty());
+    }
+
     #[test]
     fn a_workload_is_rendered_or_a_fault_is_told(spec in any_spec()) {
         let request = form::request(&json!({
