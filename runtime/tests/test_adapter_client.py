@@ -262,7 +262,8 @@ class Certificates(AdapterTestCase):
         target = self.target(Answer(body={}), tls=self.context)
         error = self.failure(self.adapter("http", target, ASYA_TARGET_TOKEN="sk"), {})
         self.assertEqual(type(error).__name__, "TargetUnavailable")
-        self.assertIn("cannot connect: the certificate is not trusted: self", str(error))
+        expected = f"POST {target.url}: cannot connect: the certificate is not trusted: self"
+        self.assertTrue(str(error).startswith(expected), error)
         self.assertEqual(target.requests, [])
 
 
