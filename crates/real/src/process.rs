@@ -52,6 +52,11 @@ impl Process {
         );
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether it has ended.
     pub fn has_ended(&mut self) -> bool {
         self.exit_status().is_some()

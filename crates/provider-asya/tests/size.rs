@@ -1,0 +1,245 @@
+//! How large the provider is with a thousand queues, and how much it asks for. A measurement of
+//! minutes, run by hand on the optimised program:
+//!
+//! ```sh
+//! cargo test --release -p provider-asya --test size -- --ignored --nocapture --test-threads 1
+//! ```
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a measurement that cannot go on panics, and prints what it finds"
+)]
+
+mod rig;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use futures::stream::{self, StreamExt as _};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use provider_asya::kinds::{ProviderConfig, Queue};
+use rig::moto::{Moto, REGION};
+use rig::process::{Process, free_ports};
+use rig::rabbitmq::RabbitMq;
+use serde_json::{Value, json};
+
+const QUEUES: usize = 1000;
+
+/// What is allowed, in KiB.
+const RESIDENT_MAX: u64 = 40 << 10;
+
+/// How long the quiet time is watched: two polls of each queue.
+const QUIET: Duration = Duration::from_mins(2);
+
+/// How long a thousand queues may take.
+const PATIENCE: Duration = Duration::from_mins(20);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes minutes, and means something with --release only"]
+async fn a_thousand_queues_of_rabbitmq() {
+    let cluster = rig::cluster::Cluster::start().await;
+    let (rabbitmq, ()) = tokio::join!(RabbitMq::start(), cluster.install_kinds());
+    let key = |key: &str| json!({"name": "login", "key": key});
+    let credentials =
+        json!({"usernameSecretRef": key("user"), "passwordSecretRef": key("password")});
+    let config = json!({"rabbitmq": {"endpoint": rabbitmq.endpoint, "credentials": credentials}});
+    let queue = |name: &str| json!({"rabbitmq": {"host": "rabbitmq", "queueType": "classic", "routingKeys": [name, format!("asya-{name}")]}});
+    measure("RabbitMQ 3.10, classic queues", &cluster, &config, queue).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes minutes, and means something with --release only"]
+async fn a_thousand_queues_of_sqs() {
+    let cluster = rig::cluster::Cluster::start().await;
+    let (moto, ()) = tokio::join!(Moto::start(), cluster.install_kinds());
+    let credentials = json!({"source": "Secret", "secretRef": {"name": "login"}});
+    let config = json!({"sqs": {"endpoint": moto.endpoint, "credentials": credentials}});
+    let queue = |_: &str| json!({"sqs": {"region": REGION}});
+    measure("SQS (moto)", &cluster, &config, queue).await;
+}
+
+/// Makes queues by this config, and prints what the program needs for them.
+async fn measure(
+    title: &str,
+    cluster: &rig::cluster::Cluster,
+    config: &Value,
+    queue: impl Fn(&str) -> Value,
+) {
+    let client = cluster.client().await;
+    configure(&client, config).await;
+    let folder = tempfile::tempdir().unwrap();
+    println!("\n{title}, {QUEUES} queues");
+    let program = Program::start(&cluster.kubeconfig(), folder.path());
+    program
+        .until("it is ready", |metrics| {
+            metrics.contains("_managed_resource_ready")
+        })
+        .await;
+    program.print("started, without a queue");
+
+    let begun = Instant::now();
+    make(&client, queue).await;
+    program
+        .until("all queues are ready", |metrics| ready(metrics) == QUEUES)
+        .await;
+    println!("  all ready after {} s", begun.elapsed().as_secs());
+    program.print("all ready");
+    program.watch_quiet_time().await;
+    drop(program);
+
+    let begun = Instant::now();
+    let program = Program::start(&cluster.kubeconfig(), folder.path());
+    program
+        .until("all queues are looked at again", |metrics| {
+            let passes = "controller_runtime_reconcile_total{controller=\"queue\"";
+            sum(metrics, passes) >= QUEUES
+        })
+        .await;
+    println!(
+        "  all looked at {} s after a restart",
+        begun.elapsed().as_secs()
+    );
+    program.print("restarted");
+    program.watch_quiet_time().await;
+}
+
+async fn configure(client: &Client, config: &Value) {
+    let parameters = PostParams::default();
+    let secrets: Api<Secret> = Api::default_namespaced(client.clone());
+    let data = json!({"user": "guest", "password": "guest",
+        "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"});
+    let secret = json!({"metadata": {"name": "login"}, "stringData": data});
+    let secret = serde_json::from_value(secret).unwrap();
+    secrets.create(&parameters, &secret).await.unwrap();
+    let configs: Api<ProviderConfig> = Api::default_namespaced(client.clone());
+    let config = json!({"metadata": {"name": "main"}, "spec": config});
+    let config = serde_json::from_value(config).unwrap();
+    configs.create(&parameters, &config).await.unwrap();
+}
+
+/// Makes the Queues, as a Composition would: with labels, annotations and an owner.
+async fn make(client: &Client, for_provider: impl Fn(&str) -> Value) {
+    let queues: Api<kube::api::DynamicObject> =
+        Api::default_namespaced_with(client.clone(), &kube::api::ApiResource::erase::<Queue>(&()));
+    let objects = (0..QUEUES).map(|number| {
+        let name = format!("actor-number-{number}");
+        json!({
+            "apiVersion": actor::PROVIDER_API_VERSION, "kind": "Queue",
+            "metadata": {
+                "name": name,
+                "labels": {
+                    "app.kubernetes.io/name": name, "app.kubernetes.io/component": "queue",
+                    "app.kubernetes.io/part-of": "asya", "app.kubernetes.io/managed-by": "crossplane",
+                    "asya.sh/actor": name, "crossplane.io/composite": name},
+                "annotations": {
+                    "crossplane.io/external-name": format!("asya-{name}"),
+                    "crossplane.io/composition-resource-name": "queue"},
+            },
+            "spec": {
+                "forProvider": for_provider(&name),
+                "providerConfigRef": {"kind": "ProviderConfig", "name": "main"}},
+        })
+    });
+    stream::iter(objects)
+        .for_each_concurrent(8, |object| async {
+            let object = serde_json::from_value(object).unwrap();
+            queues
+                .create(&PostParams::default(), &object)
+                .await
+                .unwrap();
+        })
+        .await;
+}
+
+/// The provider as a program.
+struct Program {
+    process: Process,
+    url: String,
+}
+
+impl Program {
+    fn start(kubeconfig: &Path, folder: &Path) -> Self {
+        let [port] = free_ports();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_provider-asya"));
+        command
+            .env_clear()
+            .env("KUBECONFIG", kubeconfig)
+            .args(["--metrics-address", &format!("127.0.0.1:{port}")]);
+        Self {
+            process: Process::start("provider-asya", &mut command, folder),
+            url: format!("http://127.0.0.1:{port}/metrics"),
+        }
+    }
+
+    fn metrics(&self) -> String {
+        let output = Command::new("curl").args(["-s", &self.url]).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    }
+
+    async fn until(&self, what: &str, holds: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !holds(&self.metrics()) {
+            assert!(Instant::now() < deadline, "waited in vain until {what}");
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    }
+
+    /// Prints the memory that the program has now, and had at most.
+    fn print(&self, when: &str) {
+        let resident = self.kibibytes("VmRSS");
+        let most = self.kibibytes("VmHWM");
+        println!(
+            "  {when}: {:.1} MiB resident, {:.1} MiB at most",
+            mebibytes(resident),
+            mebibytes(most)
+        );
+        assert!(resident < RESIDENT_MAX, "{resident} KiB resident");
+    }
+
+    fn kibibytes(&self, field: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    /// Prints what is asked of whom while nothing changes.
+    async fn watch_quiet_time(&self) {
+        let names = [
+            "rest_client_requests_total",
+            "asya_provider_external_calls_total",
+        ];
+        let count = |metrics: &str| names.map(|name| sum(metrics, name));
+        // What is still on its way is no part of the quiet time.
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let before = count(&self.metrics());
+        tokio::time::sleep(QUIET).await;
+        let after = count(&self.metrics());
+        let per_minute = [0, 1].map(|of| (after[of] - before[of]) as u64 / (QUIET.as_secs() / 60));
+        println!(
+            "  quiet: {} requests a minute to the API server, {} calls a minute to the broker",
+            per_minute[0], per_minute[1]
+        );
+        self.print("quiet");
+    }
+}
+
+fn ready(metrics: &str) -> usize {
+    sum(metrics, "crossplane_managed_resource_ready{")
+}
+
+/// The sum of the samples whose lines begin so.
+fn sum(metrics: &str, start: &str) -> usize {
+    let lines = metrics.lines().filter(|line| line.starts_with(start));
+    let values = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<usize>().ok());
+    values.sum()
+}
+
+fn mebibytes(kibibytes: u64) -> f64 {
+    f64::from(u32::try_from(kibibytes).unwrap()) / 1024.0
+}
