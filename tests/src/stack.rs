@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::examples::documents;
 use crate::function::{self, Function};
 
-/// A cluster in which AsyncActors are composed. No provider and no KEDA run: tests write what these
+/// A cluster in which actors are composed. No provider and no KEDA run: tests write what these
 /// would say.
 pub struct Stack {
     // Functions and core end before the API server does.

@@ -114,7 +114,7 @@ impl Live {
             let as_expected = |(name, value): (&String, &String)| shown.get(name) == Some(value);
             let is_so = expected.iter().all(as_expected);
             if !is_so {
-                println!("DBG {shown:?}");
+                println!("kubectl shows {shown:?}");
             }
             is_so
         };

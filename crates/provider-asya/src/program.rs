@@ -163,7 +163,7 @@ async fn stand_by_and_work(
         () = shutdown.clone() => return Ok(()),
     }
     if !flags.leader_election {
-        work(flags, context, shutdown).await;
+        Box::pin(work(flags, context, shutdown)).await;
         return Ok(());
     }
     let mut claim = flags.claim(client.clone(), timings);
@@ -172,7 +172,7 @@ async fn stand_by_and_work(
         () = shutdown.clone() => return Ok(()),
     }
     tokio::select! {
-        () = work(flags, context, shutdown) => {}
+        () = Box::pin(work(flags, context, shutdown)) => {}
         lost = claim.keep() => return Err(lost.into()),
     }
     claim.release().await;
