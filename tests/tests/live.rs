@@ -20,6 +20,7 @@ const NAME: &str = "live";
 const QUIET_PASSES: u64 = 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "not dependable yet: `cargo test -p tests --test live -- --ignored`"]
 async fn a_live_actor_tells_its_user_what_is_going_on() {
     if components::is_skipped("live actors")
         || !namespace::is_inside("a_live_actor_tells_its_user_what_is_going_on")

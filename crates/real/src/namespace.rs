@@ -27,7 +27,7 @@ pub fn is_inside(name: &str) -> bool {
         .args(["--user", "--map-root-user"])
         .args(["sh", "-c", "ip link set lo up && exec \"$@\"", "sh"])
         .arg(test)
-        .args(["--exact", name, "--nocapture"])
+        .args(["--exact", name, "--include-ignored", "--nocapture"])
         .env(INSIDE, "1")
         .status()
         .expect("unshare is installed (Debian packages util-linux and iproute2)");

@@ -20,7 +20,9 @@ pub(super) async fn remain(client: &Client, namespace: &str, actor: &str) -> kub
         match api.list_metadata(&parameters).await {
             Ok(list) if !list.items.is_empty() => return Ok(true),
             Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.is_not_found() => {}
+            // For a group that it does not know, the API server answers in plain text, which
+            // has no reason.
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
             Err(kube::Error::Api(status)) if status.is_forbidden() => {
                 tracing::info!(
                     kind,

@@ -13,6 +13,7 @@ pub mod moto;
 pub mod proxy;
 pub mod rabbitmq;
 pub mod stage;
+pub mod ward;
 
 pub use real::components::is_skipped;
 pub use real::{PATIENCE, cluster, process, until};

@@ -133,10 +133,12 @@ mod tests {
         }
     }
 
+    type Step<'a> = (&'a str, Event<Kept<u8>>, &'a [&'a str]);
+
     #[test]
     fn a_group_changes_when_one_of_its_objects_does() {
         let mut grouped = Grouped::default();
-        let steps: [(&str, Event<Kept<u8>>, &[&str]); 9] = [
+        let steps: [Step<'_>; 9] = [
             ("a list begins", Event::Init, &[]),
             ("an object", Event::InitApply(kept("one", "a", 1)), &["one"]),
             ("the list ends", Event::InitDone, &[]),

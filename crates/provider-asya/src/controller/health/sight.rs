@@ -14,6 +14,9 @@ use super::grouped::{Grouped, Kept, Key};
 use super::views::workload_name;
 use crate::kinds::ActorHealth;
 
+/// The kinds without which nothing can be said.
+const NEEDED: [&str; 4] = ["pods", "deployments", "statefulsets", "replicasets"];
+
 /// What the groups of a kind are named after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
@@ -128,7 +131,8 @@ impl Sight {
             && seen.stateful_sets.is_complete()
             && seen.revisions.is_complete();
         if !is_complete {
-            return Err(NotYet(seen.problems.values().next().cloned()));
+            let problem = NEEDED.iter().find_map(|kind| seen.problems.get(kind));
+            return Err(NotYet(problem.cloned()));
         }
         let key = |name: String| Key {
             namespace: namespace.to_owned(),

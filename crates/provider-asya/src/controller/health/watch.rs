@@ -167,10 +167,12 @@ fn cause(error: &watcher::Error) -> String {
     }
 }
 
+/// By the code: for a group that it does not know, the API server answers in plain text,
+/// which has no reason.
 fn is_not_served(error: &watcher::Error) -> bool {
     matches!(
         error,
         watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.is_not_found()
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 404
     )
 }
