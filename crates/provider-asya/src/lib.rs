@@ -11,6 +11,7 @@
 //! - [`controller`] asks the Kubernetes API ([`cluster`]) and acts, [`gate`] says
 //!   when it may start and [`lease`] which replica, [`metrics`] counts and
 //!   [`serve`] shows;
+//! - [`resolve`] says what is behind the target of a binding;
 //! - [`timings`] has every duration there is, [`program`] the flags.
 
 pub mod cluster;
@@ -27,6 +28,7 @@ pub mod plan;
 pub mod policies;
 pub mod program;
 pub mod requeue;
+pub mod resolve;
 pub mod serve;
 pub mod tenancy;
 pub mod timings;
