@@ -186,6 +186,12 @@ class End(ProcessTestCase):
         runtime.kill()
         self.assert_clean_end(runtime)
 
+    def test_a_signal_that_does_not_interrupt_the_wait_ends_it(self):
+        runtime = self.start("own_thread.same")
+        self.assertEqual(runtime.invoke(1).payloads, [1])
+        runtime.kill()
+        self.assert_clean_end(runtime)
+
     def test_tasks_are_cancelled_and_may_clean_up(self):
         runtime = self.start("controlled.leave_task")
         self.assertEqual(runtime.invoke(1).payloads, [1])

@@ -333,6 +333,7 @@ class Runtime:
         asyncio.set_event_loop(self.loop)
         self.inbox = asyncio.Queue()
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.alarm, self.alarm_bell = socket.socketpair()
 
     def run(self):
         """Serves until a stop signal."""
@@ -356,6 +357,7 @@ class Runtime:
             # Not earlier: the handler's module may have installed signal handlers of its own.
             for number in STOP_SIGNALS:
                 signal.signal(number, self.stop)
+            self.wake_on_signals()
             keep_signals_from_children()
             os.makedirs(os.path.dirname(self.socket_path), exist_ok=True)
             self.listener.bind(self.socket_path)
@@ -367,6 +369,14 @@ class Runtime:
         except OSError as error:
             raise StartError(f"cannot listen on {self.socket_path!r}: {error}") from error
         self.log("info", "listening", socket=self.socket_path, handler=name, version=VERSION)
+
+    def wake_on_signals(self):
+        """Lets every signal end the loop's wait. By itself one that comes just before the wait, or
+        to another thread, does not, and its handler in Python runs only after the next message."""
+        self.alarm.setblocking(False)
+        self.alarm_bell.setblocking(False)
+        self.loop.add_reader(self.alarm, self.alarm.recv, PIECE_BYTES)
+        signal.set_wakeup_fd(self.alarm_bell.fileno(), warn_on_full_buffer=False)
 
     def stop(self, number, _frame):
         """The signal handler: a running call goes on, no other one starts."""
@@ -385,7 +395,10 @@ class Runtime:
         if tasks:
             self.run_on_loop(asyncio.wait(tasks, timeout=EXIT_TIMEOUT_SECONDS))
         self.run_on_loop(self.loop.shutdown_asyncgens())
+        signal.set_wakeup_fd(-1)
         self.loop.close()
+        self.alarm.close()
+        self.alarm_bell.close()
 
     def remove_files(self):
         for path in (self.ready_path, self.socket_path):
@@ -473,6 +486,7 @@ def keep_signals_from_children():
     def restore():
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.set_wakeup_fd(-1)
         release()
 
     hold = functools.partial(signal.pthread_sigmask, signal.SIG_BLOCK, STOP_SIGNALS)
