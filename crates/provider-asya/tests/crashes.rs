@@ -5,122 +5,219 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stdout,
-    clippy::too_many_lines,
     reason = "a test that cannot go on panics"
 )]
 
 mod rig;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use aws_sdk_sqs::types::QueueAttributeName;
+use kube::api::ListParams;
 use kube::{Api, Client};
+use provider_asya::conditions;
 use provider_asya::kinds::{ProviderConfig, Queue};
+use rig::cluster::Cluster;
+use rig::moto::{Moto, REGION};
 use rig::process::{Process, free_ports};
 use rig::rabbitmq::RabbitMq;
+use rig::stage::{self, Queues};
 use serde_json::{Value, json};
 
 /// Times at which the program is killed after its start: before it has connected, and at about
-/// every step of the ten queues that it makes or deletes at once.
+/// every step of the queues that it makes or deletes at once.
 const LIVES: [u64; 12] = [50, 100, 150, 200, 250, 300, 350, 400, 500, 600, 800, 1000];
 
+/// Queues of each transport.
 const QUEUES: usize = 10;
+
+const NAMESPACE: &str = "shop";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_provider_leaves_nothing_that_it_cannot_mend() {
     if rig::is_skipped("crashes") {
         return;
     }
-    let cluster = rig::cluster::Cluster::start().await;
-    let (rabbitmq, ()) = tokio::join!(RabbitMq::start(), cluster.install_kinds());
-    let client = cluster.client().await;
-    set(&client, &rabbitmq).await;
-    let folder = tempfile::tempdir().unwrap();
-    let provider = || start(&cluster.kubeconfig(), folder.path());
-
-    for life in LIVES {
-        let provider = provider();
-        tokio::time::sleep(Duration::from_millis(life)).await;
-        drop(provider); // SIGKILL
-    }
-    let mut last = provider();
-    let queues: Api<Queue> = Api::default_namespaced(client);
-    rig::until("all queues are ready", || async {
-        let listed = queues
-            .list(&kube::api::ListParams::default())
-            .await
-            .unwrap();
-        let is_ready = |queue: &Queue| {
-            provider_asya::conditions::is_true(&queue.status.conditions, actor::managed::READY)
-        };
-        (listed.items.len() == QUEUES && listed.items.iter().all(is_ready)).then_some(())
-    })
-    .await;
-    let found = rabbitmq.read(&["queues", "/"]).await;
-    assert_eq!(found.as_array().unwrap().len(), QUEUES, "each name once");
-    for name in names() {
-        assert!(
-            rabbitmq.publish("asya", &name).await,
-            "a queue that is ready gets what is published by {name:?}"
-        );
-    }
-    terminate(&mut last).await;
-
-    for life in LIVES {
-        let provider = provider();
-        tokio::time::sleep(Duration::from_millis(life)).await;
-        drop(provider);
-    }
-    rig::until("no message is lost by restarts", || async {
-        let found = rabbitmq.read(&["queues", "/"]).await;
-        let counts: Vec<&Value> = found
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|queue| &queue["messages"])
-            .collect();
-        (counts == vec![&json!(1); QUEUES]).then_some(())
-    })
-    .await;
-
-    for name in names() {
-        queues
-            .delete(&name, &DeleteParams::default())
-            .await
-            .unwrap();
-    }
-    for life in LIVES {
-        let provider = provider();
-        tokio::time::sleep(Duration::from_millis(life)).await;
-        drop(provider);
-    }
-    let mut last = provider();
-    rig::until("all objects are gone", || async {
-        let listed = queues
-            .list(&kube::api::ListParams::default())
-            .await
-            .unwrap();
-        listed.items.is_empty().then_some(())
-    })
-    .await;
-    assert_eq!(
-        rabbitmq.read(&["queues", "/"]).await,
-        json!([]),
-        "and so are their queues"
-    );
-    assert_eq!(
-        rabbitmq.read(&["policies", "/"]).await,
-        json!([]),
-        "and their policies"
-    );
-    terminate(&mut last).await;
+    let scene = Scene::set().await;
+    scene.lives_and_deaths().await;
+    scene.all_become_ready_and_take_a_message().await;
+    scene.lives_and_deaths().await;
+    scene.no_message_is_lost().await;
+    scene.delete_all().await;
+    scene.lives_and_deaths().await;
+    scene.nothing_is_left().await;
 }
 
-fn names() -> impl Iterator<Item = String> {
-    (0..QUEUES).map(|number| format!("cart-{number}"))
+/// A cluster, a broker of each kind, and the objects that the program is to make true.
+struct Scene {
+    cluster: Cluster,
+    folder: tempfile::TempDir,
+    client: Client,
+    queues: Queues,
+    rabbitmq: RabbitMq,
+    moto: Moto,
+}
+
+impl Scene {
+    async fn set() -> Self {
+        let cluster = Cluster::start().await;
+        let (rabbitmq, moto, ()) =
+            tokio::join!(RabbitMq::start(), Moto::start(), cluster.install_kinds());
+        let client = cluster.client().await;
+        let scene = Self {
+            cluster,
+            folder: tempfile::tempdir().unwrap(),
+            queues: Queues(Api::namespaced(client.clone(), NAMESPACE)),
+            client,
+            rabbitmq,
+            moto,
+        };
+        scene.apply_all().await;
+        scene
+    }
+
+    async fn apply_all(&self) {
+        stage::make_namespace(&self.client, NAMESPACE).await;
+        let configs: Api<ProviderConfig> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let connections = [
+            (
+                "rabbitmq",
+                stage::rabbitmq_connection(&self.rabbitmq.endpoint, None),
+            ),
+            ("sqs", stage::sqs_connection(&self.moto.endpoint, None)),
+        ];
+        for (transport, connection) in connections {
+            let spec = json!({transport: connection});
+            stage::apply(
+                &configs,
+                json!({"metadata": {"name": transport}, "spec": spec}),
+            )
+            .await;
+        }
+        for name in names("rabbitmq") {
+            let rabbitmq = json!({"host": "rabbitmq", "routingKeys": [name],
+                "deadLetter": {"enabled": false}});
+            self.apply(&name, "rabbitmq", rabbitmq).await;
+        }
+        for name in names("sqs") {
+            self.apply(&name, "sqs", json!({"region": REGION})).await;
+        }
+    }
+
+    async fn apply(&self, name: &str, transport: &str, settings: Value) {
+        let spec = json!({"forProvider": {transport: settings},
+            "providerConfigRef": {"kind": "ProviderConfig", "name": transport}});
+        let queue = json!({"metadata": {"name": name}, "spec": spec});
+        stage::apply(&self.queues.0, queue).await;
+    }
+
+    /// Starts the program and kills it, again and again.
+    async fn lives_and_deaths(&self) {
+        for life in LIVES {
+            let provider = self.start();
+            tokio::time::sleep(Duration::from_millis(life)).await;
+            drop(provider); // SIGKILL
+        }
+    }
+
+    async fn all_become_ready_and_take_a_message(&self) {
+        let provider = self.start();
+        rig::until("all queues are ready", || async {
+            let listed = self.queues.0.list(&ListParams::default()).await.unwrap();
+            let is_ready = |queue: &Queue| {
+                conditions::is_true(&queue.status.conditions, actor::managed::READY)
+            };
+            let are_ready = listed.items.iter().all(is_ready);
+            (listed.items.len() == 2 * QUEUES && are_ready).then_some(())
+        })
+        .await;
+        assert_eq!(self.held().await, every_queue_holds(0), "each name once");
+        for name in names("rabbitmq") {
+            assert!(
+                self.rabbitmq.publish("asya", &name).await,
+                "a queue that is ready gets what is published by {name:?}"
+            );
+        }
+        let (sqs, _) = self.moto.clients();
+        for name in names("sqs") {
+            let found = sqs.get_queue_url().queue_name(name).send().await.unwrap();
+            let url = found.queue_url.unwrap();
+            let send = sqs.send_message().queue_url(url).message_body("{}");
+            send.send().await.unwrap();
+        }
+        terminate(provider).await;
+    }
+
+    async fn no_message_is_lost(&self) {
+        let expected = every_queue_holds(1);
+        rig::until("every message is counted", || async {
+            (self.held().await == expected).then_some(())
+        })
+        .await;
+    }
+
+    async fn delete_all(&self) {
+        for name in names("rabbitmq").chain(names("sqs")) {
+            self.queues.delete(&name).await;
+        }
+    }
+
+    async fn nothing_is_left(&self) {
+        let provider = self.start();
+        rig::until("all objects are gone", || async {
+            let listed = self.queues.0.list(&ListParams::default()).await.unwrap();
+            listed.items.is_empty().then_some(())
+        })
+        .await;
+        assert_eq!(
+            self.held().await,
+            BTreeMap::new(),
+            "and so are their queues"
+        );
+        assert_eq!(
+            self.rabbitmq.read(&["policies", "/"]).await,
+            json!([]),
+            "and their policies"
+        );
+        terminate(provider).await;
+    }
+
+    /// Every queue that there is, with the number of its messages.
+    async fn held(&self) -> BTreeMap<String, u64> {
+        let found = self.rabbitmq.read(&["queues", "/"]).await;
+        let of_rabbitmq = found.as_array().unwrap().iter().map(|queue| {
+            let name = queue["name"].as_str().unwrap().to_owned();
+            (name, queue["messages"].as_u64().unwrap_or_default())
+        });
+        let mut held: BTreeMap<String, u64> = of_rabbitmq.collect();
+        let (sqs, _) = self.moto.clients();
+        let listed = sqs.list_queues().send().await.unwrap();
+        for url in listed.queue_urls.unwrap_or_default() {
+            let messages = QueueAttributeName::ApproximateNumberOfMessages;
+            let read = sqs.get_queue_attributes().queue_url(&url);
+            let read = read.attribute_names(messages.clone()).send().await.unwrap();
+            let count = read.attributes.unwrap()[&messages].parse().unwrap();
+            let (_, name) = url.rsplit_once('/').unwrap();
+            held.insert(name.to_owned(), count);
+        }
+        held
+    }
+
+    fn start(&self) -> Process {
+        start(&self.cluster.kubeconfig(), self.folder.path())
+    }
+}
+
+fn names(transport: &str) -> impl Iterator<Item = String> {
+    (0..QUEUES).map(move |number| format!("{transport}-{number}"))
+}
+
+fn every_queue_holds(count: u64) -> BTreeMap<String, u64> {
+    let names = names("rabbitmq").chain(names("sqs"));
+    names.map(|name| (name, count)).collect()
 }
 
 fn start(kubeconfig: &Path, folder: &Path) -> Process {
@@ -134,58 +231,11 @@ fn start(kubeconfig: &Path, folder: &Path) -> Process {
 }
 
 /// Ends the program as the kubelet does; it has to follow in time.
-async fn terminate(provider: &mut Process) {
+async fn terminate(mut provider: Process) {
     provider.signal("TERM");
     rig::until("the provider ends", || {
         let has_ended = provider.has_ended();
         async move { has_ended.then_some(()) }
     })
     .await;
-}
-
-async fn set(client: &Client, rabbitmq: &RabbitMq) {
-    let secrets: Api<Secret> = Api::default_namespaced(client.clone());
-    let login = json!({"metadata": {"name": "login"}, "stringData": {"user": "guest", "password": "guest"}});
-    let login = serde_json::from_value(login).unwrap();
-    secrets
-        .create(&PostParams::default(), &login)
-        .await
-        .unwrap();
-    let configs: Api<ProviderConfig> = Api::default_namespaced(client.clone());
-    let key = |key: &str| json!({"name": "login", "key": key});
-    let credentials =
-        json!({"usernameSecretRef": key("user"), "passwordSecretRef": key("password")});
-    let spec = json!({"rabbitmq": {"endpoint": rabbitmq.endpoint, "credentials": credentials}});
-    apply(
-        &configs,
-        "ProviderConfig",
-        json!({"metadata": {"name": "rabbitmq"}, "spec": spec}),
-    )
-    .await;
-    let queues: Api<Queue> = Api::default_namespaced(client.clone());
-    for name in names() {
-        let dead_letter = json!({"enabled": false});
-        let queue = json!({
-            "metadata": {"name": name},
-            "spec": {
-                "forProvider": {"rabbitmq": {
-                    "host": "rabbitmq", "routingKeys": [name], "deadLetter": dead_letter}},
-                "providerConfigRef": {"kind": "ProviderConfig", "name": "rabbitmq"},
-            },
-        });
-        apply(&queues, "Queue", queue).await;
-    }
-}
-
-async fn apply<K>(api: &Api<K>, kind: &str, mut object: Value)
-where
-    K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
-{
-    object["apiVersion"] = json!(actor::PROVIDER_API_VERSION);
-    object["kind"] = json!(kind);
-    let name = object["metadata"]["name"].as_str().unwrap().to_owned();
-    let manager = PatchParams::apply("tests");
-    api.patch(&name, &manager, &Patch::Apply(&object))
-        .await
-        .unwrap();
 }

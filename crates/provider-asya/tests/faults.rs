@@ -25,10 +25,6 @@ use serde_json::{Value, json};
 /// How long one call may take here.
 const CALL: Duration = Duration::from_secs(2);
 
-/// How often the same may be told of an object. A change that comes in the middle of a pass starts
-/// the next one at once, before the provider's cache knows what the first one has said.
-const TELLINGS: usize = 2;
-
 /// What goes wrong, and what is said of it.
 struct Case {
     /// Part of the names of everything that is made for the case.
@@ -229,10 +225,7 @@ impl<'a> Scene<'a> {
         assert!(warnings.contains(&said), "{reason}, {name}: {warnings:#?}");
         for warning in &warnings {
             let tellings = warnings.iter().filter(|other| *other == warning).count();
-            assert!(
-                tellings <= TELLINGS,
-                "{reason}, {name}: told {tellings} times: {warnings:#?}"
-            );
+            assert_eq!(tellings, 1, "{reason}, {name}: {warnings:#?}");
         }
         queue
     }

@@ -42,6 +42,9 @@ pub(super) struct Pass<'a> {
     old: QueueStatus,
     status: QueueStatus,
     counters: Option<Duration>,
+    /// What is told once the status that it follows from is written: a pass that started
+    /// from an old status writes none, and so tells nothing twice.
+    news: Vec<(Severity, &'static str, String)>,
     /// What is remembered of the object.
     pub(super) memory: Memory,
 }
@@ -87,6 +90,7 @@ impl<'a> Pass<'a> {
             old,
             queue,
             counters: None,
+            news: Vec::new(),
             memory,
         }
     }
@@ -99,7 +103,7 @@ impl<'a> Pass<'a> {
             Stop::Over => (Next::OnChange, true),
             Stop::Failed(event, reason, message, next) => {
                 is_failure = true;
-                self.fail(event, reason, message).await;
+                self.fail(event, reason, message);
                 (next, false)
             }
             Stop::Kube(error) => {
@@ -111,9 +115,14 @@ impl<'a> Pass<'a> {
             }
         };
         let (mut next, mut is_failure) = (next, is_failure);
-        if !is_over && let Err(error) = self.write_status().await {
-            is_failure |= !is_conflict(&error);
-            next = Next::Backoff;
+        if !is_over {
+            match self.write_status().await {
+                Ok(()) => self.tell_news().await,
+                Err(error) => {
+                    is_failure |= !is_conflict(&error);
+                    next = Next::Backoff;
+                }
+            }
         }
         End {
             next,
@@ -134,10 +143,10 @@ impl<'a> Pass<'a> {
         let policies = Policies::read(&self.queue.spec.management_policies);
         let is_paused = self.annotation(PAUSED) == Some("true");
         if is_paused || policies.as_ref().is_ok_and(Policies::is_paused) {
-            self.pause().await;
+            self.pause();
             return Ok(Next::OnChange);
         }
-        self.answer_request().await;
+        self.answer_request();
         let policies = policies.map_err(|error| {
             let event = "CannotUseInvalidManagementPolicy";
             Stop::Failed(event, "ReconcileError", error.to_string(), Next::OnChange)
@@ -172,7 +181,7 @@ impl<'a> Pass<'a> {
         Ok(Stop::Over)
     }
 
-    async fn pause(&mut self) {
+    fn pause(&mut self) {
         let was_paused = self
             .old
             .conditions
@@ -180,21 +189,19 @@ impl<'a> Pass<'a> {
             .any(|condition| condition.reason == "ReconcilePaused");
         if !was_paused {
             let message = "Reconciliation is paused via the pause annotation or an empty list of management policies";
-            self.tell(Severity::Normal, "ReconciliationPaused", message)
-                .await;
+            self.tell_later(Severity::Normal, "ReconciliationPaused", message);
         }
         self.say(Statement::paused());
     }
 
-    async fn answer_request(&mut self) {
+    fn answer_request(&mut self) {
         let token = self.annotation(REQUESTED).map(str::to_owned);
         if token.is_some() && token != self.old.last_handled_reconcile_at {
-            self.tell(
+            self.tell_later(
                 Severity::Normal,
                 "ReconcileRequestHandled",
                 "Handled a reconcile request",
-            )
-            .await;
+            );
             self.status.last_handled_reconcile_at = token;
             self.memory.whole_look = None;
         }
@@ -288,14 +295,14 @@ impl<'a> Pass<'a> {
         Stop::Failed(event, fault.reason(), message, next)
     }
 
-    async fn fail(&mut self, event: &'static str, reason: &'static str, message: String) {
+    fn fail(&mut self, event: &'static str, reason: &'static str, message: String) {
         let is_new = !self.old.conditions.iter().any(|condition| {
             condition.type_ == actor::managed::SYNCED
                 && condition.message.as_ref() == Some(&message)
         });
         if is_new {
             tracing::warn!(queue = %self.shown(), reason, message, "the pass failed");
-            self.tell(Severity::Warning, event, &message).await;
+            self.tell_later(Severity::Warning, event, &message);
         }
         self.say(Statement::failed(reason, message));
     }
@@ -303,6 +310,16 @@ impl<'a> Pass<'a> {
     async fn tell_success(&self, reason: &str, what: &str) {
         let message = format!("Successfully requested {what} of external resource");
         self.tell(Severity::Normal, reason, &message).await;
+    }
+
+    fn tell_later(&mut self, severity: Severity, reason: &'static str, message: &str) {
+        self.news.push((severity, reason, message.to_owned()));
+    }
+
+    async fn tell_news(&self) {
+        for (severity, reason, message) in &self.news {
+            self.tell(*severity, reason, message).await;
+        }
     }
 
     async fn tell(&self, severity: Severity, reason: &str, message: &str) {

@@ -62,15 +62,9 @@ impl Stage {
         }
     }
 
-    /// Makes a namespace, and in it the Secret [`LOGIN`] with the credentials of every server of the rig.
+    /// Makes a namespace with the Secret [`LOGIN`].
     pub async fn make_namespace(&self, name: &str) {
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        apply(&namespaces, json!({"metadata": {"name": name}})).await;
-        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), name);
-        let data = json!({"user": "guest", "password": "guest",
-            "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"});
-        let login = json!({"metadata": {"name": LOGIN}, "stringData": data});
-        apply(&secrets, login).await;
+        make_namespace(&self.client, name).await;
     }
 
     /// The Queues of a namespace.
@@ -116,6 +110,17 @@ async fn control(client: Client, timings: Timings) {
         configs::run::<ProviderConfig>(context.clone(), never()),
         configs::run::<ClusterProviderConfig>(context, never()),
     );
+}
+
+/// Makes a namespace, and in it the Secret [`LOGIN`] with the credentials of every server of the rig.
+pub async fn make_namespace(client: &Client, name: &str) {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    apply(&namespaces, json!({"metadata": {"name": name}})).await;
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), name);
+    let data = json!({"user": "guest", "password": "guest",
+        "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"});
+    let login = json!({"metadata": {"name": LOGIN}, "stringData": data});
+    apply(&secrets, login).await;
 }
 
 /// `spec.rabbitmq` of a config; the Secret is in `namespace`, if that has to be said.
