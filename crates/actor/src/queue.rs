@@ -103,10 +103,13 @@ pub struct RabbitMqQueue {
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub exchange: String,
     /// Keys by which the exchange routes messages here: the actor's name and
-    /// the queue's.
+    /// the queue's. No wildcards, by which a queue would get everybody's messages.
     #[cfg_attr(
         feature = "schema",
-        schemars(length(max = 16), inner(length(min = 1, max = 255)))
+        schemars(
+            length(max = 16),
+            inner(length(min = 1, max = 255), regex(pattern = r"^[^*#]+$"))
+        )
     )]
     pub routing_keys: Vec<String>,
     /// Type of the queue.

@@ -226,10 +226,15 @@ fn refusal(facts: &Facts, found: &Found) -> Option<Refusal> {
 }
 
 /// What differs between where a queue was and where it would be looked for now,
-/// in words; what either side does not know differs from nothing.
+/// in words; what either side does not know differs from nothing. Of a service with
+/// regions no endpoint is its own one, which is as good as any other.
 pub fn moved(recorded: &Location, now: &Location) -> Option<String> {
+    let endpoint = |location: &Location| {
+        let own = location.region.as_ref().map(|_| "AWS's own".to_owned());
+        location.endpoint.clone().or(own)
+    };
     let pairs = [
-        ("endpoint", &recorded.endpoint, &now.endpoint),
+        ("endpoint", &endpoint(recorded), &endpoint(now)),
         ("vhost", &recorded.vhost, &now.vhost),
         ("region", &recorded.region, &now.region),
         ("account", &recorded.account_id, &now.account_id),

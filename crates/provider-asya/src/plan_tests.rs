@@ -396,6 +396,24 @@ fn a_queue_that_would_be_looked_for_elsewhere_has_moved() {
             at(None, Some("eu-west-1")),
             Some("region \"us-east-1\" is now \"eu-west-1\""),
         ),
+        (
+            "from AWS to somewhere else",
+            at(None, Some("us-east-1")),
+            at(Some("http://moto"), Some("us-east-1")),
+            Some("endpoint \"AWS's own\" is now \"http://moto\""),
+        ),
+        (
+            "from somewhere else to AWS",
+            at(Some("http://moto"), Some("us-east-1")),
+            at(None, Some("us-east-1")),
+            Some("endpoint \"http://moto\" is now \"AWS's own\""),
+        ),
+        (
+            "AWS as before",
+            at(None, Some("us-east-1")),
+            at(None, Some("us-east-1")),
+            None,
+        ),
     ];
     for (reason, recorded, now, expected) in cases {
         assert_eq!(moved(&recorded, &now).as_deref(), expected, "{reason}");

@@ -187,6 +187,7 @@ async fn work(
 ) {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "starting controllers");
     let (metrics, timings) = (context.metrics.clone(), context.timings.clone());
+    let of_queues = context.clone();
     let (store, queues) = run(context.clone(), flags.max_reconcile_rate, shutdown.clone());
     let controllers = futures::future::join4(
         queues,
@@ -197,7 +198,9 @@ async fn work(
     let survey = async {
         loop {
             tokio::time::sleep(timings.state_metrics).await;
-            metrics.survey(store.state().iter().map(AsRef::as_ref));
+            let queues = store.state();
+            metrics.survey(queues.iter().map(AsRef::as_ref));
+            of_queues.forget_all_but(&queues);
         }
     };
     tokio::select! {

@@ -23,9 +23,9 @@ pub enum Next {
 
 /// The poll interval of an object.
 ///
-/// Its own annotation decides, raised to the shortest that is allowed; an
-/// unreadable one is ignored. Else the smaller of the provider's and the
-/// interval of the counters, which travel with the same call.
+/// Its own annotation decides; an unreadable one is ignored. Else the smaller of the
+/// provider's and the interval of the counters, which travel with the same call. What
+/// users asked for is raised to the shortest that is allowed.
 pub fn poll_interval(
     annotations: &BTreeMap<String, String>,
     counters: Option<Duration>,
@@ -35,10 +35,8 @@ pub fn poll_interval(
         .get(POLL_INTERVAL)
         .and_then(|text| actor::duration::parse(text).ok())
         .filter(|interval| !interval.is_zero());
-    match own {
-        Some(own) => own.max(timings.shortest_poll),
-        None => counters.map_or(timings.poll, |counters| counters.min(timings.poll)),
-    }
+    let asked = own.or_else(|| counters.filter(|counters| *counters < timings.poll));
+    asked.map_or(timings.poll, |asked| asked.max(timings.shortest_poll))
 }
 
 /// `interval`, moved by up to the jitter; `chance` is random from 0 to 1.
@@ -69,6 +67,7 @@ mod tests {
             ("counters are the shorter", None, Some(60), 60),
             ("counters are off", None, None, 600),
             ("counters are rare", None, Some(3600), 600),
+            ("counters at every moment", None, Some(1), 5),
             ("the object's own", Some("30s"), Some(60), 30),
             ("the object's own, longer", Some("2h"), Some(60), 7200),
             ("raised to the shortest", Some("1ms"), Some(60), 5),

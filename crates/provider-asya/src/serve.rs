@@ -1,7 +1,7 @@
 //! Metrics and probes over HTTP.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,7 +28,7 @@ pub struct Shown {
 
 /// Serves `/metrics`, `/healthz` and `/readyz` for as long as it is polled.
 pub async fn run(address: SocketAddr, shown: Shown) -> std::io::Result<()> {
-    let listener = TcpListener::bind(address).await?;
+    let listener = listen(address).await?;
     loop {
         let connection = match listener.accept().await {
             Ok((connection, _)) => connection,
@@ -53,6 +53,25 @@ pub async fn run(address: SocketAddr, shown: Shown) -> std::io::Result<()> {
             }
         });
     }
+}
+
+/// Listens on all addresses of IPv4 where all were asked for and there is no IPv6.
+async fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    match TcpListener::bind(address).await {
+        Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && is_without_ipv6(&error) => {
+            TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port())).await
+        }
+        listener => listener,
+    }
+}
+
+/// A kernel without IPv6 knows no such family of addresses; one that has it turned off has no
+/// such address.
+fn is_without_ipv6(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    /// `EAFNOSUPPORT` of Linux.
+    const NO_SUCH_FAMILY: i32 = 97;
+    error.kind() == ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(NO_SUCH_FAMILY)
 }
 
 fn answer(path: &str, shown: &Shown) -> Response<Full<Bytes>> {

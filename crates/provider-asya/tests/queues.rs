@@ -12,6 +12,7 @@ mod rig;
 use std::time::Duration;
 
 use actor::managed::{FINALIZER, READY, SYNCED};
+use actor::queue::AtProvider;
 use kube::api::DeleteParams;
 use kube::{Api, ResourceExt as _};
 use provider_asya::kinds::{ClusterProviderConfig, ProviderConfig, Queue};
@@ -33,6 +34,7 @@ async fn queue_objects_are_kept_true() {
     a_queue_that_was_deleted_by_hand_comes_back(&scene).await;
     settings_are_written_and_nothing_else_is(&scene).await;
     a_queue_of_nobody_is_refused_and_then_adopted(&scene).await;
+    a_refused_object_may_choose_another_name(&scene).await;
     a_tenant_gets_no_other_names(&scene).await;
     an_orphan_is_found_again_with_its_messages(&scene).await;
     a_queue_with_messages_waits_until_it_is_empty(&scene).await;
@@ -230,6 +232,29 @@ async fn a_refusal_is_said_once(scene: &Scene, name: &str) {
     tokio::time::sleep(Duration::from_millis(1100)).await;
     let again = scene.queues.until_looked_at(name, "2").await;
     assert_eq!(said.status.conditions, again.status.conditions);
+}
+
+async fn a_refused_object_may_choose_another_name(scene: &Scene) {
+    let name = |name: &str| json!({"crossplane.io/external-name": name});
+    let metadata = json!({"name": "second", "annotations": name("asya-cart")});
+    let object = json!({"metadata": metadata, "spec": rabbitmq("second")});
+    stage::apply(&scene.queues.0, object).await;
+    let queue = scene
+        .queues
+        .until_says("second", SYNCED, "False", "QueueOwnedByAnother")
+        .await;
+    assert_eq!(
+        queue.status.at_provider,
+        AtProvider::default(),
+        "nothing is told of somebody else's queue"
+    );
+    let rename = json!({"metadata": {"annotations": name("asya-second")}});
+    scene.queues.change("second", rename).await;
+    let queue = scene.queues.until_ready("second").await;
+    let known = queue.status.at_provider.name;
+    assert_eq!(known.as_deref(), Some("asya-second"));
+    scene.queues.delete("second").await;
+    scene.queues.until_gone("second").await;
 }
 
 async fn a_tenant_gets_no_other_names(scene: &Scene) {

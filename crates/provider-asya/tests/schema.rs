@@ -153,6 +153,8 @@ async fn creation_is_checked(client: &Client) {
         spec
     };
     let queue = |path: &str, value: Value| with(sqs(), path, value);
+    let routed =
+        |key: &str| json!({"forProvider": {"rabbitmq": {"host": "broker", "routingKeys": [key]}}});
     let cases = [
         ("Queue", sqs(), None),
         (
@@ -185,6 +187,9 @@ async fn creation_is_checked(client: &Client) {
             queue("/forProvider/sqs/accountId", json!("12")),
             Some("should match"),
         ),
+        ("Queue", routed("orders.eu"), None),
+        ("Queue", routed("#"), Some("should match")),
+        ("Queue", routed("orders.*"), Some("should match")),
         ("Queue", queue("/managementPolicies", json!([])), None),
         (
             "Queue",
@@ -203,7 +208,12 @@ async fn creation_is_checked(client: &Client) {
             json!({}),
             Some("exactly one of 'rabbitmq' and 'sqs' must be set"),
         ),
-        ("ProviderConfig", json!({"sqs": {}}), None),
+        ("ClusterProviderConfig", json!({"sqs": {}}), None),
+        (
+            "ProviderConfig",
+            json!({"sqs": {}}),
+            Some("a ProviderConfig uses keys of its own namespace"),
+        ),
         (
             "ProviderConfig",
             json!({"sqs": {"credentials": {"source": "Secret"}}}),
@@ -215,12 +225,12 @@ async fn creation_is_checked(client: &Client) {
             None,
         ),
         (
-            "ProviderConfig",
+            "ClusterProviderConfig",
             json!({"sqs": {}, "countersInterval": "0s"}),
             None,
         ),
         (
-            "ProviderConfig",
+            "ClusterProviderConfig",
             json!({"sqs": {}, "countersInterval": "often"}),
             Some("must be a duration such as"),
         ),
@@ -230,7 +240,7 @@ async fn creation_is_checked(client: &Client) {
             Some("should match"),
         ),
         (
-            "ProviderConfig",
+            "ClusterProviderConfig",
             json!({"sqs": {}, "ownerID": "a/b"}),
             Some("should match"),
         ),

@@ -49,7 +49,10 @@ async fn a_thousand_queues_of_rabbitmq() {
     let credentials =
         json!({"usernameSecretRef": key("user"), "passwordSecretRef": key("password")});
     let config = json!({"rabbitmq": {"endpoint": rabbitmq.endpoint, "credentials": credentials}});
-    let queue = |name: &str| json!({"rabbitmq": {"host": "rabbitmq", "queueType": "classic", "routingKeys": [name, format!("asya-{name}")]}});
+    let queue = |name: &str| {
+        json!({"rabbitmq": {"host": "rabbitmq", "queueType": "classic", "routingKeys": [name, format!("asya-{name}")],
+            "deadLetter": {"enabled": true}}})
+    };
     measure("RabbitMQ 3.10, classic queues", &cluster, &config, queue).await;
 }
 

@@ -147,4 +147,18 @@ pub(super) fn own_secrets_only(spec: &mut Value) {
             reference["x-kubernetes-validations"] = rule.clone();
         }
     }
+    let sqs = &mut connections["sqs"];
+    if let Some(credentials) = sqs["properties"]["credentials"].as_object_mut() {
+        credentials.remove("default");
+    }
+    sqs["x-kubernetes-validations"] = json!([{
+        "rule": "has(self.credentials) && self.credentials.source == 'Secret'",
+        "message": OWN_IDENTITY,
+    }]);
 }
+
+/// Why a namespaced config may not use the provider's own identity: it has no limits, so
+/// whoever may write one would be the provider on every queue of the account.
+const OWN_IDENTITY: &str = "a ProviderConfig uses keys of its own namespace: set 'source: Secret' \
+                            with 'secretRef', or use a ClusterProviderConfig, which alone may \
+                            lend the provider's own identity";

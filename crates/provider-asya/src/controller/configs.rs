@@ -16,7 +16,7 @@ use actor::provider_config::ProviderConfigStatus;
 use actor::queue::ProviderConfigRef;
 use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
-use kube::api::ListParams;
+use kube::api::{ListParams, PartialObjectMeta};
 use kube::runtime::controller::{Action, Controller};
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::{Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
@@ -209,11 +209,18 @@ async fn pass<K: Config>(config: &K, context: &Context) -> kube::Result<()> {
         usage::CONFIG_KIND,
         K::kind(&())
     );
-    let users = config
+    let records = config
         .usages(context)
         .list_metadata(&ListParams::default().labels(&labels))
         .await?;
-    let users = i64::try_from(users.items.len()).unwrap_or(i64::MAX);
+    // A record without its object is nobody's use, and nobody collects it. We may not: Crossplane
+    // grants a provider no deletion of its own kinds.
+    let is_of_someone = |record: &&PartialObjectMeta<ProviderConfigUsage>| {
+        let mut owners = record.owner_references().iter();
+        owners.any(|owner| owner.controller == Some(true))
+    };
+    let users = records.items.iter().filter(is_of_someone).count();
+    let users = i64::try_from(users).unwrap_or(i64::MAX);
     let is_deleted = config.meta().deletion_timestamp.is_some();
     if is_deleted && users == 0 {
         return writes::finalizer(&api, config, IN_USE_FINALIZER, false)

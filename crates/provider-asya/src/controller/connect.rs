@@ -5,7 +5,7 @@ mod clients;
 mod known;
 mod url_safety;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -31,6 +31,8 @@ pub struct Connection {
     pub external: Box<dyn ExternalQueue>,
     /// Our mark.
     pub mark: OwnerMark,
+    /// The config's uid and generation.
+    pub config: (String, i64),
     /// How often counters are read; never, where there is nothing.
     pub counters: Option<Duration>,
     /// Whether queues without a mark may be taken.
@@ -50,13 +52,35 @@ pub struct Connector {
     clients: Mutex<BTreeMap<Key, Kept>>,
 }
 
-/// A config and a region: kind, namespace, name, region.
-type Key = (String, String, String, String);
+/// A config: kind, namespace where it has one, and name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConfigKey {
+    kind: String,
+    namespace: Option<String>,
+    name: String,
+}
+
+impl ConfigKey {
+    /// The config that a queue names.
+    pub fn of(queue: &Queue) -> Self {
+        let reference = &queue.spec.provider_config_ref;
+        let is_namespaced = reference.kind == actor::provider_config::KIND;
+        Self {
+            kind: reference.kind.clone(),
+            namespace: queue.namespace().filter(|_| is_namespaced),
+            name: reference.name.clone(),
+        }
+    }
+}
+
+/// A config and a region; brokers have none.
+type Key = (ConfigKey, String);
 
 struct Kept {
     /// The config that the client was made from: uid and generation.
     version: (String, i64),
-    made: Instant,
+    /// When its Secrets were read last; never, where they are in doubt.
+    read: Option<Instant>,
     /// What the Secrets held.
     secrets: Vec<Vec<u8>>,
     backend: Backend,
@@ -120,16 +144,27 @@ impl Connector {
         Ok(Connection {
             external,
             mark,
+            config: config.version,
             counters: (!counters.is_zero()).then_some(counters),
             may_adopt: config.cluster.is_none_or(|cluster| cluster.allow_adopt),
             unsafe_password,
         })
     }
 
-    /// Forgets the client of a config, whose credentials may have been replaced.
-    pub fn forget(&self, queue: &Queue) {
-        let name = &queue.spec.provider_config_ref.name;
-        self.lock().retain(|key, _| key.2 != *name);
+    /// Has the Secrets of a config read again, which may have been replaced. Where they are
+    /// as they were its clients stay, and with them what they know of the broker.
+    pub fn doubt_credentials(&self, queue: &Queue) {
+        let config = ConfigKey::of(queue);
+        let mut clients = self.lock();
+        let of_config = clients.iter_mut().filter(|((key, _), _)| *key == config);
+        for (_, kept) in of_config {
+            kept.read = None;
+        }
+    }
+
+    /// Drops the clients of configs that no object uses.
+    pub fn keep_only(&self, used: &BTreeSet<ConfigKey>) {
+        self.lock().retain(|(config, _), _| used.contains(config));
     }
 
     async fn check_tenant(
@@ -228,18 +263,12 @@ impl Config {
     }
 
     fn key(&self, region: &str) -> Key {
-        let namespace = if self.cluster.is_some() {
-            ""
-        } else {
-            &self.namespace
+        let config = ConfigKey {
+            kind: self.reference.kind.clone(),
+            namespace: self.cluster.is_none().then(|| self.namespace.clone()),
+            name: self.reference.name.clone(),
         };
-        let reference = &self.reference;
-        (
-            reference.kind.clone(),
-            namespace.to_owned(),
-            reference.name.clone(),
-            region.to_owned(),
-        )
+        (config, region.to_owned())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the provider remembers of an object between two passes. Losing it costs
 //! a few calls, and nothing else: it is gone after each restart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::transport::Drift;
 pub struct Memory {
     /// Failures in a row.
     pub failures: u32,
-    /// The generation that was looked at whole with nothing to do, and when.
-    pub whole_look: Option<(i64, Instant)>,
+    /// What was wanted when it was looked at whole with nothing to do, and when.
+    pub whole_look: Option<(Wanted, Instant)>,
     /// When settings were written last.
     pub updated: Option<Instant>,
     /// When counters were written last.
@@ -32,11 +32,29 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Whether the next look must be a whole one.
-    pub fn needs_whole_look(&self, generation: i64, interval: Duration) -> bool {
-        self.whole_look
-            .is_none_or(|(seen, at)| seen != generation || at.elapsed() >= interval)
+    /// Forgets what a status that could not be written would have told, so that the next
+    /// pass says it all again. Counters were written last at `counted`.
+    pub fn forget_what_was_said(&mut self, counted: Option<Instant>) {
+        self.whole_look = None;
+        self.counted = counted;
     }
+
+    /// Whether the next look must be a whole one.
+    pub fn needs_whole_look(&self, wanted: &Wanted, interval: Duration) -> bool {
+        self.whole_look
+            .as_ref()
+            .is_none_or(|(seen, at)| seen != wanted || at.elapsed() >= interval)
+    }
+}
+
+/// What a queue is to be like: the generation of its object, and the config's uid and
+/// generation, which has a say in policies and marks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Of the object.
+    pub generation: i64,
+    /// Of the config.
+    pub config: (String, i64),
 }
 
 /// The memories of all objects, by their uid.
@@ -57,6 +75,11 @@ impl Memories {
     /// Forgets an object.
     pub fn forget(&self, uid: &str) {
         self.lock().remove(uid);
+    }
+
+    /// Forgets all but these objects: one that went without our finalizer is never told of.
+    pub fn keep_only(&self, uids: &BTreeSet<String>) {
+        self.lock().retain(|uid, _| uids.contains(uid));
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Memory>> {

@@ -98,6 +98,7 @@ impl<'a> Pass<'a> {
     /// Makes the pass, and writes what it found.
     pub(super) async fn run(&mut self) -> End {
         let mut is_failure = false;
+        let counted = self.memory.counted;
         let (next, is_over) = match self.steps().await {
             Stop::Done(next) => (next, false),
             Stop::Over => (Next::OnChange, true),
@@ -109,7 +110,9 @@ impl<'a> Pass<'a> {
             Stop::Kube(error) => {
                 is_failure = !is_conflict(&error);
                 if is_failure {
-                    tracing::warn!(queue = %self.shown(), %error, "the API server did not do as asked");
+                    let event = "CannotUpdateManagedResource";
+                    let message = format!("update failed: {}", writes::refusal(&error));
+                    self.fail(event, "ReconcileError", message);
                 }
                 (Next::Backoff, false)
             }
@@ -119,7 +122,11 @@ impl<'a> Pass<'a> {
             match self.write_status().await {
                 Ok(()) => self.tell_news().await,
                 Err(error) => {
-                    is_failure |= !is_conflict(&error);
+                    if !is_conflict(&error) {
+                        is_failure = true;
+                        tracing::warn!(queue = %self.shown(), %error, "cannot write the status");
+                    }
+                    self.memory.forget_what_was_said(counted);
                     next = Next::Backoff;
                 }
             }
@@ -155,16 +162,20 @@ impl<'a> Pass<'a> {
             return Err(self.release().await?);
         }
         let name = self.external_name().await?;
-        self.check_name(&name)?;
+        self.check_name(&policies, &name)?;
         let connection = self.connect(&name).await?;
         self.counters = connection.counters;
         let unsafe_password = connection.unsafe_password.clone();
         self.say(Statement::password_not_url_safe(unsafe_password));
         let (step, found) = self.decide(&policies, &connection, &name).await?;
-        self.status.at_provider.name = Some(name.clone());
-        if let Some(found) = &found {
+        // Of a queue that is refused nothing is kept: another name may be chosen.
+        let is_refused = matches!(step, Step::Refuse(_));
+        if step == Step::Create || (found.is_some() && !is_refused) {
+            self.status.at_provider.name = Some(name.clone());
+        }
+        if let Some(found) = found.as_ref().filter(|_| !is_refused) {
             self.report(found);
-            if !self.is_deleted() && !matches!(step, Step::Refuse(_)) {
+            if !self.is_deleted() {
                 self.publish(found, &name).await?;
             }
         }
@@ -222,9 +233,12 @@ impl<'a> Pass<'a> {
         Ok(name)
     }
 
-    fn check_name(&self, name: &str) -> Result<(), Stop> {
+    /// A queue that is only looked at may be another one tomorrow.
+    fn check_name(&self, policies: &Policies, name: &str) -> Result<(), Stop> {
         match &self.old.at_provider.name {
-            Some(was) if was != name => Err(self.moved(&format!("name {was:?} is now {name:?}"))),
+            Some(was) if was != name && !policies.only_observe() => {
+                Err(self.moved(&format!("name {was:?} is now {name:?}")))
+            }
             _ => Ok(()),
         }
     }
@@ -244,8 +258,17 @@ impl<'a> Pass<'a> {
     }
 
     async fn connect(&mut self, name: &str) -> Result<Connection, Stop> {
-        if !self.is_deleted() && !self.memory.is_use_recorded {
-            usage::record(&self.context.client, &self.queue).await?;
+        // Again with every whole look, should somebody have deleted the record.
+        let is_recorded = self.memory.is_use_recorded && self.memory.whole_look.is_some();
+        if !self.is_deleted() && !is_recorded {
+            usage::record(&self.context.client, &self.queue)
+                .await
+                .map_err(|error| {
+                    self.unconnected(&format!(
+                        "cannot record the use of the config: {}",
+                        writes::refusal(&error)
+                    ))
+                })?;
             self.memory.is_use_recorded = true;
         }
         let way_out = if self.is_deleted() { WAY_OUT } else { "" };
@@ -253,15 +276,13 @@ impl<'a> Pass<'a> {
             .connector
             .connect(&self.queue, name)
             .await
-            .map_err(|reason| {
-                let message = format!("connect failed: {reason}{way_out}");
-                Stop::Failed(
-                    "CannotConnectToProvider",
-                    "ReconcileError",
-                    message,
-                    Next::Backoff,
-                )
-            })
+            .map_err(|reason| self.unconnected(&format!("{reason}{way_out}")))
+    }
+
+    fn unconnected(&self, reason: &str) -> Stop {
+        let message = format!("connect failed: {reason}");
+        let event = "CannotConnectToProvider";
+        Stop::Failed(event, "ReconcileError", message, Next::Backoff)
     }
 
     /// Writes where the queue is into the Secret that the object names.
@@ -287,7 +308,7 @@ impl<'a> Pass<'a> {
 
     fn fault(&self, event: &'static str, action: &str, fault: &Fault) -> Stop {
         if fault.is_denied() {
-            self.context.connector.forget(&self.queue);
+            self.context.connector.doubt_credentials(&self.queue);
         }
         let way_out = if self.is_deleted() { WAY_OUT } else { "" };
         let message = format!("{action} failed: {fault}{way_out}");

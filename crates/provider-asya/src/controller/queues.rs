@@ -16,7 +16,7 @@ use kube::{Api, Client, ResourceExt as _};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::Instant;
 
-use super::connect::{Changed, Connector};
+use super::connect::{Changed, ConfigKey, Connector};
 use super::memory::Memories;
 use super::pass::Pass;
 use crate::creation;
@@ -63,6 +63,15 @@ impl Context {
             metrics,
             memories: Memories::default(),
         }
+    }
+
+    /// Forgets what is about none of these queues: one that goes before it has our finalizer
+    /// goes without a pass.
+    pub fn forget_all_but(&self, queues: &[Arc<Queue>]) {
+        let uids = queues.iter().filter_map(|queue| queue.uid()).collect();
+        self.memories.keep_only(&uids);
+        let configs = queues.iter().map(|queue| ConfigKey::of(queue)).collect();
+        self.connector.keep_only(&configs);
     }
 }
 

@@ -92,6 +92,15 @@ where
         .map(Some)
 }
 
+/// Why the API server did not do as asked, in its own words where it answered: they are the
+/// same each time, which the numbers of versions and requests around them are not.
+pub(super) fn refusal(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => format!("the API server answered {:?}", status.message),
+        other => other.to_string(),
+    }
+}
+
 /// Whether somebody else's finalizer is on a managed resource.
 pub(super) fn others_hold<K: Resource>(object: &K) -> bool {
     object.finalizers().iter().any(|name| name != FINALIZER)

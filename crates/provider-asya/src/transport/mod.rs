@@ -81,6 +81,19 @@ pub struct Found {
     pub shadowed: Option<String>,
 }
 
+impl Found {
+    /// Whether something differs that could be written.
+    pub fn has_settable_drift(&self) -> bool {
+        let mut drift = self.drift.iter();
+        drift.any(|drift| drift.kind == DriftKind::Settable)
+    }
+
+    /// Whether glances may show a difference although nothing is to be done.
+    pub fn may_look_different(&self) -> bool {
+        self.shadowed.is_some() || self.has_settable_drift()
+    }
+}
+
 /// Whose a queue is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Mark {

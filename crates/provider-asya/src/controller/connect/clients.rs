@@ -37,17 +37,16 @@ impl Connector {
                 && kept.secrets == secrets
             {
                 // Only Secrets that were read again are fresh again.
-                if kept.made.elapsed() >= self.timings.credentials {
-                    kept.made = Instant::now();
+                if !self.is_fresh(kept) {
+                    kept.read = Some(Instant::now());
                 }
                 return Ok(kept.backend.clone());
             }
         }
         let backend = make(&secrets).await.map_err(text)?;
-        let (version, since) = (config.version.clone(), Instant::now());
         let kept = Kept {
-            version,
-            made: since,
+            version: config.version.clone(),
+            read: Some(Instant::now()),
             secrets,
             backend: backend.clone(),
         };
@@ -95,7 +94,16 @@ impl Connector {
             connection.credentials.source,
             &connection.credentials.secret_ref,
         ) else {
-            return Ok(Vec::new());
+            // The API server refuses such a config; an older one may be stored.
+            return if config.cluster.is_some() {
+                Ok(Vec::new())
+            } else {
+                Err(format!(
+                    "{} is of a namespace, and only a ClusterProviderConfig may lend the provider's own identity: \
+                     set `spec.sqs.credentials.source: Secret` with `secretRef` there",
+                    config.shown()
+                ))
+            };
         };
         if let Some(secrets) = self.fresh_secrets(config, region) {
             return Ok(secrets);
@@ -113,9 +121,13 @@ impl Connector {
     fn fresh_secrets(&self, config: &Config, region: &str) -> Option<Vec<Vec<u8>>> {
         let clients = self.lock();
         let kept = clients.get(&config.key(region))?;
-        let is_fresh =
-            kept.version == config.version && kept.made.elapsed() < self.timings.credentials;
+        let is_fresh = kept.version == config.version && self.is_fresh(kept);
         is_fresh.then(|| kept.secrets.clone())
+    }
+
+    fn is_fresh(&self, kept: &Kept) -> bool {
+        let since = kept.read.map(|at| at.elapsed());
+        since.is_some_and(|since| since < self.timings.credentials)
     }
 
     async fn secret_data(

@@ -39,8 +39,10 @@ impl Pass<'_> {
                     Refusal::Foreign { .. } => "QueueOwnedByAnother",
                     Refusal::Unmarked { .. } | Refusal::AdoptionForbidden { .. } => "QueueNotOwned",
                 };
-                if !self.is_deleted() && refusal != Refusal::NothingToObserve {
+                if !self.is_deleted() {
                     self.say(Statement::unavailable(refusal.to_string()));
+                    let at_provider = &mut self.status.at_provider;
+                    (at_provider.queued, at_provider.processing) = (None, None);
                 }
                 let event = "CannotObserveExternalResource";
                 Err(Stop::Failed(event, reason, refusal.to_string(), Next::Poll))
@@ -109,7 +111,7 @@ impl Pass<'_> {
             .await;
         self.say(Statement::synced());
         // The object goes once the queue is seen to be gone.
-        Ok(Next::Backoff)
+        Ok(Next::After(self.context.timings.first_backoff))
     }
 
     async fn wait(&mut self, waiting: &Waiting) -> Result<Next, Stop> {

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::{Pass, Stop};
 use crate::conditions::Statement;
 use crate::controller::connect::Connection;
+use crate::controller::memory::Wanted;
 use crate::controller::{scalers, writes};
 use crate::counters::{self, Counters};
 use crate::creation;
@@ -25,10 +26,13 @@ impl Pass<'_> {
         connection: &Connection,
         name: &str,
     ) -> Result<(Step, Option<Found>), Stop> {
-        let generation = self.queue.metadata.generation.unwrap_or_default();
+        let wanted = Wanted {
+            generation: self.queue.metadata.generation.unwrap_or_default(),
+            config: connection.config.clone(),
+        };
         let needs_whole = self
             .memory
-            .needs_whole_look(generation, self.context.timings.whole_look);
+            .needs_whole_look(&wanted, self.context.timings.whole_look);
         let is_in_doubt = creation::is_in_doubt(self.queue.annotations());
         let mut depth = if needs_whole || is_in_doubt || self.is_deleted() {
             Depth::Whole
@@ -36,14 +40,11 @@ impl Pass<'_> {
             Depth::Glance
         };
         loop {
-            let observation = self.observe(connection, depth).await?;
+            let observation = self.observe(policies, connection, depth).await?;
             if let Observation::Present(found) = &observation
                 && depth == Depth::Glance
                 && found.drift != self.memory.accepted
-                && found
-                    .drift
-                    .iter()
-                    .any(|drift| drift.kind == DriftKind::Settable)
+                && found.has_settable_drift()
             {
                 depth = Depth::Whole;
                 continue;
@@ -75,43 +76,50 @@ impl Pass<'_> {
                 Observation::Absent => None,
             };
             if depth == Depth::Whole {
-                self.memory.whole_look = settles.then(|| (generation, Instant::now()));
-                self.settle(&step, found.as_ref(), connection).await?;
+                let accepted = match &found {
+                    Some(found) if settles && found.may_look_different() => {
+                        self.glance(policies, connection).await?
+                    }
+                    _ => Vec::new(),
+                };
+                self.memory.accepted = accepted;
+                self.memory.whole_look = settles.then(|| (wanted, Instant::now()));
+                if let Some(found) = &found {
+                    self.say(Statement::drifted(lasting(&found.drift)));
+                    self.say(Statement::shadowed(found.shadowed.clone()));
+                }
             }
             return Ok((step, found));
         }
     }
 
-    /// Remembers what a glance shows where a whole look finds nothing to do.
-    async fn settle(
-        &mut self,
-        step: &Step,
-        found: Option<&Found>,
+    /// What a glance shows after a whole look that had no remedy for it.
+    async fn glance(
+        &self,
+        policies: &Policies,
         connection: &Connection,
-    ) -> Result<(), Stop> {
-        self.memory.accepted = Vec::new();
-        if *step == Step::Rest
-            && found.is_some_and(|found| found.shadowed.is_some())
-            && let Observation::Present(glance) = self.observe(connection, Depth::Glance).await?
-        {
-            self.memory.accepted = glance.drift;
-        }
-        if let Some(found) = found {
-            self.say(Statement::drifted(lasting(&found.drift)));
-            self.say(Statement::shadowed(found.shadowed.clone()));
-        }
-        Ok(())
+    ) -> Result<Vec<Drift>, Stop> {
+        let seen = self.observe(policies, connection, Depth::Glance).await?;
+        Ok(match seen {
+            Observation::Present(found) => found.drift,
+            Observation::Absent => Vec::new(),
+        })
     }
 
-    async fn observe(&self, connection: &Connection, depth: Depth) -> Result<Observation, Stop> {
+    async fn observe(
+        &self,
+        policies: &Policies,
+        connection: &Connection,
+        depth: Depth,
+    ) -> Result<Observation, Stop> {
         let external = &connection.external;
-        self.check_location(&external.location())?;
+        self.check_location(policies, &external.location())?;
         let observation = self
             .within(external.observe(depth))
             .await
             .map_err(|fault| self.fault("CannotObserveExternalResource", "observe", &fault))?;
         if let Observation::Present(found) = &observation {
-            self.check_location(&found.location)?;
+            self.check_location(policies, &found.location)?;
         }
         Ok(observation)
     }
@@ -155,8 +163,10 @@ impl Pass<'_> {
         }))
     }
 
-    fn check_location(&self, now: &Location) -> Result<(), Stop> {
+    /// A queue that is only looked at may be looked for elsewhere.
+    fn check_location(&self, policies: &Policies, now: &Location) -> Result<(), Stop> {
         let recorded = self.old.at_provider.location.as_ref();
+        let recorded = recorded.filter(|_| !policies.only_observe());
         match recorded.and_then(|recorded| plan::moved(recorded, now)) {
             Some(difference) => Err(self.moved(&difference)),
             None => Ok(()),
@@ -181,7 +191,8 @@ impl Pass<'_> {
                     self.memory.counted = Some(Instant::now());
                 }
             }
-            (Some(_), None) => {}
+            // Unknown is absent.
+            (Some(_), None) => (at_provider.queued, at_provider.processing) = (None, None),
         }
     }
 }

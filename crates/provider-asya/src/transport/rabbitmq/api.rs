@@ -29,9 +29,9 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 
-/// Largest answer that is read. One queue's is about 3 KiB, a list of policies
-/// may be long.
-const ANSWER_MAX: usize = 4 << 20;
+/// Largest answer that is read. One queue's is about 3 KiB; a list of policies has about
+/// 300 bytes for each queue of the virtual host.
+const ANSWER_MAX: usize = 16 << 20;
 
 /// How many idle connections are kept.
 const IDLE_CONNECTIONS: usize = 4;
@@ -151,7 +151,7 @@ impl Api {
     ) -> Result<Answer, Fault> {
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
         let request = Request::builder()
-            .method(method)
+            .method(method.clone())
             .uri(format!("{}/api{}", self.endpoint, encoded(path)))
             .header(AUTHORIZATION, self.authorization.clone())
             .header(CONTENT_TYPE, "application/json")
@@ -177,11 +177,17 @@ impl Api {
                 endpoint: self.endpoint.clone(),
                 cause: format!("no answer within {} ms", self.time_limit.as_millis()),
             })??;
-        self.read(status, &body, action)
+        self.read(&method, status, &body, action)
     }
 
     /// What an answer means.
-    fn read(&self, status: StatusCode, body: &[u8], action: String) -> Result<Answer, Fault> {
+    fn read(
+        &self,
+        method: &Method,
+        status: StatusCode,
+        body: &[u8],
+        action: String,
+    ) -> Result<Answer, Fault> {
         let json = serde_json::from_slice::<Value>(body).ok();
         let word = |key: &str| json.as_ref().and_then(|json| json[key].as_str());
         let endpoint = self.endpoint.clone();
@@ -202,7 +208,12 @@ impl Api {
         }
         // A proxy or another server says 404 too; taking that for an absent
         // queue would make a second one, or let an object go.
-        let is_own_404 = matches!(word("error"), Some("Object Not Found" | "not_found"));
+        let is_own_404 = match word("error") {
+            Some("Object Not Found") => true,
+            // So it says of what a write would need. Many other servers say it of everything.
+            Some("not_found") => *method != Method::GET,
+            _ => false,
+        };
         if status == StatusCode::NOT_FOUND && is_own_404 {
             return Ok(Answer::Absent);
         }
@@ -342,7 +353,12 @@ mod tests {
     fn only_the_api_itself_can_say_that_something_is_absent() {
         let read = |status: u16, body: &str| {
             let status = StatusCode::from_u16(status).unwrap();
-            api().read(status, body.as_bytes(), "read queue".to_owned())
+            api().read(
+                &Method::GET,
+                status,
+                body.as_bytes(),
+                "read queue".to_owned(),
+            )
         };
         let own = r#"{"error":"Object Not Found","reason":"Not Found"}"#;
         assert_eq!(read(404, own), Ok(Answer::Absent));
@@ -353,6 +369,11 @@ mod tests {
                 404,
                 "<html>no route</html>",
                 "http://broker:15672 failed to read queue: HTTP status 404",
+            ),
+            (
+                404,
+                r#"{"error":"not_found"}"#,
+                "http://broker:15672 failed to read queue: not_found (HTTP status 404)",
             ),
             (
                 404,

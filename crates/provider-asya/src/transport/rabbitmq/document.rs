@@ -88,12 +88,12 @@ impl Wanted {
 
     /// Name of the queue's policy.
     pub fn policy(&self) -> String {
-        format!("asya-{}", self.name)
+        policy_name(&self.name)
     }
 
     /// Name of the dead-letter queue's policy.
     pub fn dead_letter_policy(&self) -> String {
-        format!("asya-{}", self.dead_letter_queue())
+        policy_name(&self.dead_letter_queue())
     }
 
     /// Body of a durable exchange of this type.
@@ -167,12 +167,22 @@ impl Wanted {
     /// Body of a policy for exactly the queue `name`.
     pub fn policy_body(&self, name: &str, definition: &Map<String, Value>) -> Value {
         json!({
-            "pattern": format!("^{}$", regex::escape(name)),
+            "pattern": exact_pattern(name),
             "definition": definition,
             "priority": self.priority,
             "apply-to": "queues",
         })
     }
+}
+
+/// Name of the policy for a queue.
+pub(super) fn policy_name(queue: &str) -> String {
+    format!("asya-{queue}")
+}
+
+/// Pattern of a policy for exactly this queue.
+pub(super) fn exact_pattern(queue: &str) -> String {
+    format!("^{}$", regex::escape(queue))
 }
 
 #[cfg(test)]

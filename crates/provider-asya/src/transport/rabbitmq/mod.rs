@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod document;
+mod others;
 mod seen;
 mod whole;
 
@@ -15,7 +16,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use self::api::{Answer, Api};
-use self::document::{Version, Wanted};
+use self::document::{Version, Wanted, policy_name};
+use self::others::Others;
 use self::seen::Surroundings;
 use self::whole::{Mending, Suspects};
 use super::{Depth, ExternalQueue, Fault, Observation};
@@ -30,6 +32,7 @@ pub struct Broker {
     version: Arc<Mutex<Option<(Version, Instant)>>>,
     counting: Duration,
     suspects: Suspects,
+    others: Others,
 }
 
 impl Broker {
@@ -41,6 +44,7 @@ impl Broker {
             version: Arc::default(),
             counting,
             suspects: Suspects::default(),
+            others: Others::default(),
         }
     }
 
@@ -157,9 +161,16 @@ impl RabbitMqExternal {
             .api()
             .get(&["bindings", vhost, "e", exchange, "q", name])
             .await?;
-        let policies = self.api().get(&["policies", vhost]).await?;
+        let others = self.broker.others.of(self.api(), vhost).await?;
+        let policy = self.wanted.policy();
+        let policy = self.api().get(&["policies", vhost, &policy]).await?;
         let letters = self.wanted.dead_letter_queue();
         let dead_letter_queue = self.read_queue(&letters).await?;
+        let dead_letter_policy = self.wanted.dead_letter_policy();
+        let dead_letter_policy = self
+            .api()
+            .get(&["policies", vhost, &dead_letter_policy])
+            .await?;
         let dead_letter_bindings = self
             .api()
             .get(&[
@@ -174,14 +185,27 @@ impl RabbitMqExternal {
         Ok(Surroundings {
             exchange: done(exchange_found),
             bindings: list(bindings),
-            policies: list(policies),
+            policy: done(policy),
+            others,
             dead_letter_queue: done(dead_letter_queue),
+            dead_letter_policy: done(dead_letter_policy),
             dead_letter_bindings: list(dead_letter_bindings),
         })
     }
 
+    /// The queue of that name. A proxy's own page is none, and neither is what lacks the name.
     async fn read_queue(&self, name: &str) -> Result<Answer, Fault> {
-        self.api().get(&["queues", self.vhost(), name]).await
+        let answer = self.api().get(&["queues", self.vhost(), name]).await?;
+        let is_other = matches!(&answer, Answer::Done(found) if found["name"] != name)
+            || answer == Answer::Made;
+        if is_other {
+            return Err(Fault::Failed {
+                endpoint: self.api().endpoint().to_owned(),
+                action: format!("read queue {name:?}"),
+                cause: "the answer is not that queue: is this the management API?".to_owned(),
+            });
+        }
+        Ok(answer)
     }
 
     /// Exchange and policy come before the queue, and bindings once it is whole
@@ -261,7 +285,7 @@ impl RabbitMqExternal {
         queue: &str,
         definition: &serde_json::Map<String, Value>,
     ) -> Result<(), Fault> {
-        let name = format!("asya-{queue}");
+        let name = policy_name(queue);
         if definition.is_empty() {
             // The broker refuses a policy that says nothing.
             return self.api().delete(&["policies", self.vhost(), &name]).await;

@@ -1,23 +1,30 @@
 //! What the broker's answers say about one queue.
 
+use std::sync::Arc;
+
 use actor::queue::Location;
 use serde_json::{Map, Value, json};
 
-use super::document::{OWNER_ARGUMENT, Version, Wanted};
+use super::document::{OWNER_ARGUMENT, Version, Wanted, policy_name};
+use super::others::Other;
 use crate::counters::Counters;
 use crate::transport::{Drift, Found, Mark};
 
 /// What surrounds a queue, as far as a whole look tells.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Surroundings {
     /// The exchange, if it is there.
     pub(super) exchange: Option<Value>,
     /// Bindings from the exchange to the queue.
     pub(super) bindings: Vec<Value>,
-    /// Policies of the virtual host.
-    pub(super) policies: Vec<Value>,
+    /// Its policy, if it is there.
+    pub(super) policy: Option<Value>,
+    /// Policies of somebody else's in the virtual host.
+    pub(super) others: Arc<[Other]>,
     /// The dead-letter queue, if it is there.
     pub(super) dead_letter_queue: Option<Value>,
+    /// Its policy, if it is there.
+    pub(super) dead_letter_policy: Option<Value>,
     /// Bindings from its exchange to it.
     pub(super) dead_letter_bindings: Vec<Value>,
 }
@@ -55,9 +62,12 @@ pub(super) fn found(
             }
         }
         Some(around) => {
-            found
-                .drift
-                .extend(policy_difference(around, wanted, &wanted.name, &definition));
+            found.drift.extend(policy_difference(
+                around.policy.as_ref(),
+                wanted,
+                &wanted.name,
+                &definition,
+            ));
             found.shadowed = shadow(wanted, applied, around);
             found
                 .drift
@@ -136,18 +146,13 @@ fn effective(queue: &Value) -> Map<String, Value> {
 }
 
 fn policy_difference(
-    around: &Surroundings,
+    policy: Option<&Value>,
     wanted: &Wanted,
     queue: &str,
     definition: &Map<String, Value>,
 ) -> Option<Drift> {
-    let name = format!("asya-{queue}");
     let body = wanted.policy_body(queue, definition);
-    let what = format!("policy {name:?}");
-    let policy = around
-        .policies
-        .iter()
-        .find(|policy| policy["name"] == json!(name));
+    let what = format!("policy {:?}", policy_name(queue));
     let Some(policy) = policy else {
         let is_wanted = !definition.is_empty();
         return is_wanted.then(|| Drift::settable(&what, "absent", &body["definition"]));
@@ -169,9 +174,7 @@ fn policy_difference(
 /// The policy that is in the way of ours, or that ours is in the way of.
 fn shadow(wanted: &Wanted, applied: &str, around: &Surroundings) -> Option<String> {
     let own = wanted.policy();
-    if !exists(around, &own) {
-        return None;
-    }
+    around.policy.as_ref()?;
     if !applied.is_empty() && applied != own {
         return Some(format!(
             "policy {applied:?} applies to queue {:?} in place of {own:?}: raise `policyPriority` in the \
@@ -179,11 +182,10 @@ fn shadow(wanted: &Wanted, applied: &str, around: &Surroundings) -> Option<Strin
             wanted.name
         ));
     }
-    let mut others: Vec<&str> = around
-        .policies
-        .iter()
-        .filter(|policy| policy["name"] != json!(own) && matches(policy, &wanted.name))
-        .filter_map(|policy| policy["name"].as_str())
+    let others = around.others.iter();
+    let mut others: Vec<&str> = others
+        .filter(|other| other.matches(&wanted.name))
+        .map(|other| other.name.as_str())
         .collect();
     others.sort_unstable();
     let other = others.first()?;
@@ -191,24 +193,6 @@ fn shadow(wanted: &Wanted, applied: &str, around: &Surroundings) -> Option<Strin
         "policy {own:?} applies to queue {:?} in place of {other:?}, of which nothing holds for it any more",
         wanted.name
     ))
-}
-
-fn exists(around: &Surroundings, policy: &str) -> bool {
-    around
-        .policies
-        .iter()
-        .any(|found| found["name"] == json!(policy))
-}
-
-/// Whether the policy is for this queue, as far as its pattern can be read here.
-fn matches(policy: &Value, queue: &str) -> bool {
-    let is_for_queues = policy["apply-to"]
-        .as_str()
-        .is_some_and(|to| to != "exchanges");
-    let pattern = policy["pattern"]
-        .as_str()
-        .and_then(|pattern| regex::Regex::new(pattern).ok());
-    is_for_queues && pattern.is_some_and(|pattern| pattern.is_match(queue))
 }
 
 fn surrounding_differences(wanted: &Wanted, version: Version, around: &Surroundings) -> Vec<Drift> {
@@ -252,7 +236,8 @@ fn surrounding_differences(wanted: &Wanted, version: Version, around: &Surroundi
             ));
         }
         let definition = wanted.dead_letter_definition(version);
-        drift.extend(policy_difference(around, wanted, &name, &definition));
+        let policy = around.dead_letter_policy.as_ref();
+        drift.extend(policy_difference(policy, wanted, &name, &definition));
     }
     drift
 }

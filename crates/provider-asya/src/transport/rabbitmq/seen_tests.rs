@@ -42,13 +42,15 @@ fn around() -> Surroundings {
     Surroundings {
         exchange: Some(json!({"type": "topic", "durable": true})),
         bindings: vec![binding("cart"), binding("asya-cart")],
-        policies: vec![policy(
+        policy: Some(policy(
             "asya-asya-cart",
             "asya-cart",
             &wanted.definition(VERSION),
-        )],
+        )),
+        others: Arc::default(),
         dead_letter_queue: Some(json!({
             "arguments": {OWNER_ARGUMENT: "east/shop/cart"}, "messages": 4})),
+        dead_letter_policy: None,
         dead_letter_bindings: vec![binding("asya-cart-dlq")],
     }
 }
@@ -162,13 +164,16 @@ fn each_difference_is_found_with_what_can_be_done_about_it() {
         ),
         (
             "no policy",
-            |_, around| drop(around.policies.remove(0)),
+            |_, around| around.policy = None,
             "policy \"asya-asya-cart\"",
             DriftKind::Settable,
         ),
         (
             "a changed policy",
-            |_, around| around.policies[0]["definition"]["delivery-limit"] = json!(99),
+            |_, around| {
+                let policy = around.policy.as_mut().unwrap();
+                policy["definition"]["delivery-limit"] = json!(99);
+            },
             "policy \"asya-asya-cart\"",
             DriftKind::Settable,
         ),
@@ -222,13 +227,13 @@ fn policies_in_the_way_are_named() {
     let mut around = around();
     let mut other = policy("all", "", &Map::new());
     other["pattern"] = json!("^asya-");
-    around.policies.push(other);
+    around.others = Arc::new([Other::read(&other).unwrap()]);
     let found = look(&queue(), Some(&around)).shadowed.unwrap();
     assert!(
         found.contains("in place of \"all\", of which nothing holds"),
         "{found}"
     );
-    around.policies[1]["apply-to"] = json!("exchanges");
+    around.others = Arc::default();
     assert_eq!(look(&queue(), Some(&around)).shadowed, None);
 }
 
