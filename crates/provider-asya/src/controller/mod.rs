@@ -10,6 +10,7 @@ mod patch;
 mod publish;
 mod queues;
 mod scalers;
+pub mod targets;
 mod usage;
 mod writes;
 
