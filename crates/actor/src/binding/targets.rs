@@ -246,16 +246,16 @@ pub const SELDON_DEPLOYMENT: TargetKind = TargetKind {
 };
 
 /// Yatai's BentoDeployment makes Deployment and Service of its own name, the latter with
-/// port 3000, and always an HPA. A three-way comparison passes over foreign containers.
-/// Source: bentoml/yatai-deployment v1.1.21, `controllers/bentodeployment_controller.go`.
+/// port 3000, and always an HPA, which it makes again when that is deleted. Nothing can
+/// be put in its place: KEDA refuses a second scaler. A three-way comparison passes over
+/// foreign containers.
+/// Source: bentoml/yatai-deployment v1.1.21, `controllers/bentodeployment_controller.go`;
+/// kedacore/keda v2.20, `apis/keda/v1alpha1/scaledobject_webhook.go`.
 pub const BENTO_DEPLOYMENT: TargetKind = TargetKind {
     group: "serving.yatai.ai",
     kind: "BentoDeployment",
-    scale: Scale::Workload,
+    scale: Scale::Nothing("Yatai scales it by an HPA of its own, which cannot be switched off"),
     tells_url: true,
-    own_scaler: Some(
-        "Yatai always makes an HPA: hand it over with annotation scaledobject.keda.sh/transfer-hpa-ownership, or set scaling.enabled to false",
-    ),
     ..PLAIN
 };
 

@@ -3,35 +3,32 @@
 //! Their `spec.selector` is immutable and, for what people write by hand or by chart,
 //! labels alone. Charts of Triton and of vLLM's production stack make Deployments.
 //! Source: Kubernetes `apps/v1`.
+//!
+//! Who names what KAITO or another known controller has made gets no further than by
+//! the name of that controller's own object: the same reasons hold.
 
-use actor::binding::ObjectReference;
-use actor::binding::targets::TargetKind;
-use serde_json::Value;
+use actor::binding::targets::{Injection, SELDON_DEPLOYMENT, Scale};
 
-use super::{Resolved, Unresolved};
+use super::target::{Target, known_controller};
+use super::{Resolved, Unresolved, View};
 
-pub(super) fn resolve(_row: &TargetKind, target: &Value) -> Result<Resolved, Unresolved> {
-    let workload = reference(target);
-    Ok(Resolved {
-        uid: text(target, "/metadata/uid"),
-        pod_selector: serde_json::from_value(target["spec"]["selector"]["matchLabels"].clone())
-            .unwrap_or_default(),
-        url: None,
-        scale: Ok(workload.clone()),
-        workload,
-    })
-}
-
-/// An object by its own words.
-pub(super) fn reference(object: &Value) -> ObjectReference {
-    ObjectReference {
-        api_version: text(object, "/apiVersion"),
-        kind: text(object, "/kind"),
-        name: text(object, "/metadata/name"),
+pub(super) fn resolve(target: &Target, _view: &View) -> Result<Resolved, Unresolved> {
+    let mut resolved = target.run_by(target.object, None);
+    let Some((row, owner)) = known_controller(target.object) else {
+        return Ok(resolved);
+    };
+    if let Injection::Refused(reason) = row.injection {
+        resolved.injection = Err(format!("{owner} makes it: {reason}"));
     }
-}
-
-fn text(object: &Value, pointer: &str) -> String {
-    let text = object.pointer(pointer).and_then(Value::as_str);
-    text.unwrap_or_default().to_owned()
+    match row.scale {
+        Scale::Nothing(reason) => resolved.scale = Err(format!("{owner} makes it: {reason}")),
+        // Seldon Core 1 leaves the number alone where nobody writes one, source as there.
+        Scale::Target if *row != SELDON_DEPLOYMENT => {
+            resolved.scale = Err(format!(
+                "{owner} makes it and sets its replicas: bind to {owner}, which can be scaled"
+            ));
+        }
+        Scale::Target | Scale::Workload => {}
+    }
+    Ok(resolved)
 }

@@ -1,0 +1,19 @@
+//! KAITO's InferenceSet: itself, for it makes a Workspace for each replica.
+//!
+//! The Workspaces have generated names, so no workload of a lasting name is behind it;
+//! but KAITO hands the label `inferenceset.kaito.sh/created-by` down to the pods of all
+//! replicas, and says so in `status.selector`. Each Workspace has a Service of its own
+//! and none leads to all of them. A set of no replicas is there all the same.
+//! Source: kaito-project/kaito v0.12, `api/v1beta1/inferenceset_types.go`,
+//! `pkg/workspace/manifests/manifests.go`,
+//! `pkg/inferenceset/controllers/inferenceset_controller.go`.
+
+use super::target::Target;
+use super::{Resolved, Unresolved, View};
+
+const CREATED_BY: &str = "inferenceset.kaito.sh/created-by";
+
+pub(super) fn resolve(target: &Target, _view: &View) -> Result<Resolved, Unresolved> {
+    let labels = [(CREATED_BY, target.name())];
+    Ok(target.labelled_by(target.object, &labels, None))
+}

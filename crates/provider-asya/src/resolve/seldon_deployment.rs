@@ -1,0 +1,103 @@
+//! Seldon Core 1's SeldonDeployment: its Deployment, where it has made one alone.
+//!
+//! A Deployment for each `componentSpecs` of each predictor, one for each explainer, and
+//! names made of containers' names or a hash: so they are found by label and owner, not
+//! by name. The label `seldon-deployment-id` is the name, hashed where that is longer than
+//! a label may be. With several of them the SeldonDeployment itself stands for all; no
+//! containers can be added then, since nobody says to which.
+//!
+//! `status.address.url` is the Service of the first predictor with the path of its
+//! protocol; adapters append that themselves, so the path is cut off. `/scale` sets
+//! `spec.replicas`, which counts only where no predictor and no component has a number of
+//! its own.
+//! Source: SeldonIO/seldon-core v1.18, `operator/controllers/seldondeployment_controller.go`
+//! (`createAddressableResource`), `operator/apis/machinelearning.seldon.io/v1/seldondeployment_types.go`.
+
+use serde_json::Value;
+
+use super::object::{is_set, name};
+use super::target::{DEPLOYMENT, Maker, Target};
+use super::{Resolved, Seen, Unresolved, View};
+
+const SELDON: Maker = Maker {
+    name: "Seldon",
+    conditions: &["DeploymentsReady", "Ready"],
+};
+const ID: &str = "seldon-deployment-id";
+/// Label of everything that Seldon makes.
+const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "seldon-core");
+/// Longest value of a label.
+const LABEL_MAX: usize = 63;
+
+pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolved> {
+    let is_label = target.name().len() <= LABEL_MAX;
+    let label = if is_label {
+        (ID, target.name())
+    } else {
+        MANAGED_BY
+    };
+    let (group, kind) = DEPLOYMENT;
+    let listed: &[Value] = match view.labelled(group, kind, &[label])? {
+        Seen::NotServed => &[],
+        Seen::Objects(objects) => objects,
+    };
+    let own: Vec<&Value> = listed
+        .iter()
+        .filter(|object| target.controls(object))
+        .collect();
+    // Of a hashed name nothing is known that its pods alone would carry.
+    let of_pods: &[_] = if is_label { &[label] } else { &[] };
+    let mut resolved = match own.as_slice() {
+        [] => return Err(target.waits(&SELDON, "has not made a Deployment of it yet")),
+        [deployment] => target.run_by(target.lasting(deployment, &SELDON)?, url(target)),
+        several => Resolved {
+            injection: Err(which(several)),
+            ..target.labelled_by(target.object, of_pods, url(target))
+        },
+    };
+    if let Some(reason) = own_count(target.object) {
+        resolved.scale = Err(reason);
+    }
+    Ok(resolved)
+}
+
+fn which(several: &[&Value]) -> String {
+    let names: Vec<String> = several
+        .iter()
+        .map(|deployment| format!("{:?}", name(deployment)))
+        .collect();
+    format!(
+        "it has {} Deployments, {}, and nobody says to which: bind to one of them as a Deployment",
+        names.len(),
+        names.join(", ")
+    )
+}
+
+/// Why `spec.replicas` has no effect.
+fn own_count(object: &Value) -> Option<String> {
+    let predictors = object["spec"]["predictors"].as_array()?;
+    let place = predictors
+        .iter()
+        .enumerate()
+        .find_map(|(index, predictor)| {
+            let place = format!("spec.predictors[{index}]");
+            if is_set(predictor, "/replicas") {
+                return Some(format!("{place}.replicas"));
+            }
+            let components = predictor["componentSpecs"].as_array()?;
+            let component = components
+                .iter()
+                .position(|component| is_set(component, "/replicas"))?;
+            Some(format!("{place}.componentSpecs[{component}].replicas"))
+        })?;
+    Some(format!(
+        "{place} of the SeldonDeployment goes before the number that is set by scaling: remove it"
+    ))
+}
+
+fn url(target: &Target) -> Option<String> {
+    let url = target.text("/status/address/url");
+    let (scheme, rest) = url.split_once("://")?;
+    let host = rest.split('/').next().filter(|host| !host.is_empty())?;
+    Some(format!("{scheme}://{host}"))
+}

@@ -1,0 +1,20 @@
+//! VLLMRuntime of vLLM's production stack: Deployment and Service of its own name.
+//!
+//! Both have it as controller; the Deployment itself has no labels, its pods carry
+//! `app: <name>`. The Service has port 80. The VLLMRuntime has no conditions.
+//! Source: vllm-project/production-stack 0.1.12,
+//! `operator/internal/controller/vllmruntime_controller.go`.
+
+use super::target::{DEPLOYMENT, Maker, Target};
+use super::{Resolved, Unresolved, View};
+
+const OPERATOR: Maker = Maker {
+    name: "vLLM's operator",
+    conditions: &[],
+};
+
+pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolved> {
+    let name = target.name();
+    let deployment = target.made(view, &OPERATOR, DEPLOYMENT, name)?;
+    Ok(target.run_by(deployment, Some(format!("http://{name}"))))
+}

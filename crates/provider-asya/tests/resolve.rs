@@ -1,0 +1,229 @@
+//! Every file of `tests/cases/resolve`: what a cluster holds as the real operators write it, a
+//! target, and behind `---` what stands behind it, with every look that was taken, in order.
+//!
+//! `UPDATE_CASES=1` writes what is said now; read the difference as you would read code.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on panics"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use actor::binding::{ObjectReference, reason, targets};
+use actor::yaml;
+use provider_asya::resolve::{Look, Resolved, Seen, Unresolved, View, resolve};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// What a file says before `---`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Case {
+    /// The rule or edge that the case holds on to.
+    reason: String,
+    target: ObjectReference,
+    /// Kinds that the cluster does not serve, as `Service.serving.knative.dev`.
+    #[serde(default)]
+    not_served: Vec<String>,
+    #[serde(default)]
+    objects: Vec<Value>,
+}
+
+#[test]
+fn every_case_gives_what_its_file_says() {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/resolve")];
+    let mut files: Vec<PathBuf> = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    assert!(files.len() > 60, "only {} cases were found", files.len());
+    let failures: Vec<String> = files
+        .iter()
+        .filter_map(|file| {
+            let failure = check(file).err()?;
+            Some(format!("{}: {failure}", file.display()))
+        })
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[test]
+fn every_kind_says_what_is_missing() {
+    for row in targets::ALL {
+        let target = ObjectReference {
+            api_version: format!("{}/v9", row.group),
+            kind: row.kind.to_owned(),
+            name: "phi".to_owned(),
+        };
+        let look = Look::Object {
+            group: row.group.to_owned(),
+            kind: row.kind.to_owned(),
+            name: "phi".to_owned(),
+        };
+        assert_eq!(
+            resolve(&target, &View::default()),
+            Err(Unresolved::Look(look.clone())),
+            "the target itself is looked at first"
+        );
+        let gone = json!({
+            "apiVersion": target.api_version, "kind": row.kind,
+            "metadata": {"name": "phi", "uid": "u", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        let cases = [
+            (
+                Seen::NotServed,
+                reason::KIND_NOT_SERVED,
+                "install its operator",
+            ),
+            (Seen::Objects(vec![]), reason::TARGET_NOT_FOUND, "create it"),
+            (
+                Seen::Objects(vec![gone]),
+                reason::NO_WORKLOAD,
+                "is being deleted",
+            ),
+        ];
+        for (seen, expected, words) in cases {
+            let mut view = View::default();
+            view.put(look.clone(), seen);
+            let Err(Unresolved::Missing { reason, message }) = resolve(&target, &view) else {
+                panic!("{}: {expected} is not told", row.kind);
+            };
+            assert_eq!(reason, expected, "{}", row.kind);
+            assert!(
+                message.contains(words) && message.contains(row.kind),
+                "{message}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_kind_of_no_row_is_refused_with_those_that_are_known() {
+    let target = ObjectReference {
+        api_version: "batch/v1".to_owned(),
+        kind: "Job".to_owned(),
+        name: "phi".to_owned(),
+    };
+    let Err(Unresolved::Missing { reason, message }) = resolve(&target, &View::default()) else {
+        panic!("a Job is no target");
+    };
+    assert_eq!(reason, reason::KIND_NOT_SERVED);
+    assert!(message.starts_with("nobody can bind to a Job: bind to one of Deployment (apps), "));
+}
+
+fn check(file: &Path) -> Result<(), String> {
+    let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let documents = yaml::documents(&text).map_err(|error| error.to_string())?;
+    let mut documents = documents.into_iter();
+    let case: Case = serde_json::from_value(documents.next().unwrap_or_default())
+        .map_err(|error| error.to_string())?;
+    let found = answer(&case);
+    for line in ["message", "scale", "injection"].map(|key| &found[key]) {
+        let line = line.as_str().unwrap_or("a line");
+        if line.is_empty() || line.contains('\n') || line.ends_with('.') {
+            return Err(format!("no short line: {line:?}"));
+        }
+    }
+    if std::env::var_os("UPDATE_CASES").is_some() {
+        let (case, _) = text.split_once("\n---\n").unwrap_or((text.trim_end(), ""));
+        let answer = yaml::write(&found).map_err(|error| error.to_string())?;
+        return fs::write(file, format!("{case}\n---\n{answer}"))
+            .map_err(|error| error.to_string());
+    }
+    let expected = documents.next().unwrap_or_default();
+    if found == expected {
+        return Ok(());
+    }
+    Err(format!(
+        "found {found:#}, expected {expected:#}, since {}",
+        case.reason
+    ))
+}
+
+/// Asks until there is an answer, as the controller does.
+fn answer(case: &Case) -> Value {
+    let mut view = View::default();
+    let mut looks = Vec::new();
+    let mut document = loop {
+        match resolve(&case.target, &view) {
+            Ok(resolved) => break of_resolved(resolved),
+            Err(Unresolved::Missing { reason, message }) => {
+                break json!({"reason": reason, "message": message});
+            }
+            Err(Unresolved::Look(look)) => {
+                let (words, seen) = (say(&look), seen(case, &look));
+                assert!(!looks.contains(&words), "{words} twice");
+                looks.push(words);
+                view.put(look, seen);
+            }
+        }
+    };
+    document["looks"] = json!(looks);
+    document
+}
+
+fn of_resolved(resolved: Resolved) -> Value {
+    let text = |object: &ObjectReference| format!("{} {}", object.api_version, object);
+    let mut document = json!({
+        "workload": text(&resolved.workload),
+        "uid": resolved.uid,
+        "podSelector": resolved.pod_selector,
+        "scale": resolved.scale.as_ref().map_or_else(|reason| format!("nothing: {reason}"), text),
+    });
+    if let Some(url) = resolved.url {
+        document["url"] = json!(url);
+    }
+    if let Err(reason) = resolved.injection {
+        document["injection"] = json!(format!("refused: {reason}"));
+    }
+    document
+}
+
+fn say(look: &Look) -> String {
+    match look {
+        Look::Object { group, kind, name } => format!("{kind}.{group} {name}"),
+        Look::Labelled {
+            group,
+            kind,
+            labels,
+        } => {
+            let labels: Vec<String> = labels
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect();
+            format!("{kind}.{group} with {}", labels.join(","))
+        }
+    }
+}
+
+/// What the cluster of the case answers.
+fn seen(case: &Case, look: &Look) -> Seen {
+    let (Look::Object { group, kind, .. } | Look::Labelled { group, kind, .. }) = look;
+    if case.not_served.contains(&format!("{kind}.{group}")) {
+        return Seen::NotServed;
+    }
+    let is_seen = |object: &&Value| {
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        let of_kind = targets::group_of(api_version) == group && object["kind"] == **kind;
+        of_kind
+            && match look {
+                Look::Object { name, .. } => object["metadata"]["name"] == **name,
+                Look::Labelled { labels, .. } => labels
+                    .iter()
+                    .all(|(key, value)| object["metadata"]["labels"][key] == **value),
+            }
+    };
+    let mut objects: Vec<Value> = case.objects.iter().filter(is_seen).cloned().collect();
+    objects.sort_by_key(|object| object["metadata"]["name"].to_string());
+    Seen::Objects(objects)
+}
