@@ -92,8 +92,11 @@ impl Cluster {
         self.install(&components::definitions("keda-kinds")).await;
     }
 
-    /// Installs the definitions of a file.
-    async fn install(&self, file: &Path) {
+    /// Installs the definitions of a file, and waits until they are served.
+    ///
+    /// # Panics
+    /// When the API server does not take them.
+    pub async fn install(&self, file: &Path) {
         let api: Api<CustomResourceDefinition> = Api::all(self.client().await);
         let text = fs::read_to_string(file).expect("a readable file");
         for definition in actor::yaml::documents(&text).expect("YAML") {

@@ -1,0 +1,359 @@
+//! Targets on a real API server, whose kinds have the real ones' names, versions, subresources and
+//! list types (`tests/crds`): what documents and examples bind to is found there, as the cases say.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on panics"
+)]
+
+mod rig;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use actor::binding::{ObjectReference, reason, targets};
+use actor::yaml;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client};
+use provider_asya::controller::targets::{Targets, is_forbidden};
+use provider_asya::resolve::{Look, Resolved, Seen, Unresolved, View, resolve};
+use real::objects::api_of;
+use regex::Regex;
+use rig::cluster::Cluster;
+use serde_json::{Value, json};
+
+/// The case of each kind in which all is well.
+const ALL_IS_WELL: [&str; targets::ALL.len()] = [
+    "deployment/a-deployment-is-the-workload",
+    "statefulset/a-statefulset-is-the-workload",
+    "kaito-workspace/a-statefulset-of-its-name",
+    "kaito-inference-set/the-set-stands-for-all-its-workspaces",
+    "kserve-inference-service/standard-mode",
+    "ray-service/the-active-cluster",
+    "ray-cluster/the-cluster-itself",
+    "vllm-runtime/a-deployment-of-its-name",
+    "nim-service/a-deployment-of-its-name",
+    "seldon-server/a-statefulset-of-its-name",
+    "seldon-deployment/its-only-deployment",
+    "bento-deployment/its-api-server",
+];
+/// More cases, whose kinds no document binds to in this way.
+const MORE: [&str; 3] = [
+    "kserve-inference-service/knative-mode",
+    "nim-service/several-nodes",
+    "seldon-deployment/several-predictors",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn targets_are_found_in_a_real_cluster() {
+    if rig::is_skipped("targets of bindings") {
+        return;
+    }
+    let cluster = Cluster::start().await;
+    let client = cluster.client().await;
+    // One reader for all: what it remembers must not deceive it.
+    let reader = Targets::new(client.clone());
+    kinds_are_not_served_before_they_are_installed(&reader).await;
+    for file in files_in(&tests().join("crds")) {
+        cluster.install(&file).await;
+    }
+    what_documents_bind_to_is_found(&client, &reader).await;
+    every_kind_is_found_as_its_case_says(&client, &reader).await;
+    a_list_says_what_its_objects_are(&client, &reader).await;
+    a_version_that_is_served_no_longer_is_forgotten(&client, &reader).await;
+    the_lack_of_a_right_is_told(&cluster).await;
+}
+
+async fn kinds_are_not_served_before_they_are_installed(reader: &Targets) {
+    for row in targets::ALL {
+        let expected = match row.group {
+            "apps" => reason::TARGET_NOT_FOUND,
+            _ => reason::KIND_NOT_SERVED,
+        };
+        let target = ObjectReference {
+            api_version: format!("{}/v1", row.group),
+            kind: row.kind.to_owned(),
+            name: "phi".to_owned(),
+        };
+        let found = find(reader, "default", &target).await;
+        let missing = found.unwrap().unwrap_err();
+        assert_eq!(missing.0, expected, "{}: {}", row.kind, missing.1);
+    }
+}
+
+/// The targets of every actor in `docs/binding` and `examples`.
+async fn what_documents_bind_to_is_found(client: &Client, reader: &Targets) {
+    let mut kinds = BTreeSet::new();
+    for (index, (place, target)) in documented().into_iter().enumerate() {
+        let namespace = namespace(client, &format!("documented-{index}")).await;
+        let missing = find(reader, &namespace, &target)
+            .await
+            .unwrap()
+            .unwrap_err();
+        assert_eq!(
+            missing.0,
+            reason::TARGET_NOT_FOUND,
+            "{place}: {}",
+            missing.1
+        );
+        let row = targets::ALL
+            .iter()
+            .position(|row| {
+                row.kind == target.kind && row.group == targets::group_of(&target.api_version)
+            })
+            .unwrap_or_else(|| panic!("{place}: nobody can bind to {target}"));
+        expect(client, reader, &namespace, ALL_IS_WELL[row], Some(&target)).await;
+        kinds.insert(target.kind);
+    }
+    assert!(kinds.len() >= 9, "only {kinds:?} are documented");
+}
+
+async fn every_kind_is_found_as_its_case_says(client: &Client, reader: &Targets) {
+    for (index, case) in ALL_IS_WELL.into_iter().chain(MORE).enumerate() {
+        let namespace = namespace(client, &format!("case-{index}")).await;
+        expect(client, reader, &namespace, case, None).await;
+    }
+}
+
+/// Makes the objects of a case, for the target `instead` where that is given, and finds what the
+/// case says.
+async fn expect(
+    client: &Client,
+    reader: &Targets,
+    namespace: &str,
+    case: &str,
+    instead: Option<&ObjectReference>,
+) {
+    let file = tests().join("cases/resolve").join(format!("{case}.yaml"));
+    let text = fs::read_to_string(file).unwrap();
+    let name = yaml::documents(&text).unwrap()[0]["target"]["name"].clone();
+    let name = name.as_str().unwrap();
+    let text = instead.map_or_else(|| text.clone(), |target| text.replace(name, &target.name));
+    let mut documents = yaml::documents(&text).unwrap().into_iter();
+    let (case_of_file, expected) = (documents.next().unwrap(), documents.next().unwrap());
+    let mut uids = BTreeMap::new();
+    for object in case_of_file["objects"].as_array().unwrap() {
+        make(client, namespace, object.clone(), &mut uids).await;
+    }
+    let target: ObjectReference = serde_json::from_value(case_of_file["target"].clone()).unwrap();
+    let target = instead.unwrap_or(&target);
+    let found = find(reader, namespace, target).await.unwrap();
+    let found = found.unwrap_or_else(|(_, message)| panic!("{case}: {message}"));
+    let text = |object: &ObjectReference| json!(format!("{} {object}", object.api_version));
+    assert_eq!(text(&found.workload), expected["workload"], "{case}");
+    assert_eq!(json!(found.pod_selector), expected["podSelector"], "{case}");
+    assert_eq!(json!(found.url), expected["url"], "{case}");
+    assert_eq!(
+        Some(&found.uid),
+        uids.get(expected["uid"].as_str().unwrap()),
+        "{case}"
+    );
+    match &found.scale {
+        Ok(object) => assert_eq!(text(object), expected["scale"], "{case}"),
+        Err(reason) => assert_eq!(
+            json!(format!("nothing: {reason}")),
+            expected["scale"],
+            "{case}"
+        ),
+    }
+    let refused = found
+        .injection
+        .err()
+        .map(|reason| format!("refused: {reason}"));
+    assert_eq!(json!(refused), expected["injection"], "{case}");
+}
+
+/// Makes an object of a case, with the uids that the API server gives in place of the case's.
+async fn make(
+    client: &Client,
+    namespace: &str,
+    mut object: Value,
+    uids: &mut BTreeMap<String, String>,
+) {
+    object["metadata"]["namespace"] = json!(namespace);
+    let metadata = object["metadata"].as_object_mut().unwrap();
+    let uid = metadata.remove("uid").unwrap();
+    for owner in metadata
+        .get_mut("ownerReferences")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        let of_case = owner["uid"].as_str().unwrap();
+        owner["uid"] = json!(uids[of_case]);
+    }
+    let (api, _) = api_of(client, &object).await;
+    let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+    let whole = serde_json::from_value(object.clone()).unwrap();
+    let made = api.create(&PostParams::default(), &whole).await;
+    let made = made.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let status = json!({"status": object["status"]});
+    if object["status"].is_object() {
+        let parameters = PatchParams::default();
+        let patch = Patch::Merge(&status);
+        api.patch_status(&name, &parameters, &patch).await.unwrap();
+    }
+    let uid = uid.as_str().unwrap().to_owned();
+    uids.entry(uid).or_insert(made.metadata.uid.unwrap());
+}
+
+async fn a_list_says_what_its_objects_are(client: &Client, reader: &Targets) {
+    let namespace = namespace(client, "lists").await;
+    for (name, app) in [("b", "web"), ("c", "other"), ("a", "web")] {
+        let service = json!({
+            "apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": name, "namespace": namespace, "labels": {"app": app, "tier": "x"}},
+            "spec": {"ports": [{"port": 80}]}});
+        let (api, _) = api_of(client, &service).await;
+        let service = serde_json::from_value(service).unwrap();
+        api.create(&PostParams::default(), &service).await.unwrap();
+    }
+    let labels = [("app", "web"), ("tier", "x")];
+    let look = Look::Labelled {
+        group: String::new(),
+        kind: "Service".to_owned(),
+        labels: labels
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
+    };
+    let Seen::Objects(services) = reader.read(&namespace, &look).await.unwrap() else {
+        panic!("Services are served");
+    };
+    let said: Vec<Value> = services
+        .iter()
+        .map(|service| {
+            json!([
+                service["apiVersion"],
+                service["kind"],
+                service["metadata"]["name"]
+            ])
+        })
+        .collect();
+    assert_eq!(
+        json!(said),
+        json!([["v1", "Service", "a"], ["v1", "Service", "b"]])
+    );
+}
+
+async fn a_version_that_is_served_no_longer_is_forgotten(client: &Client, reader: &Targets) {
+    let namespace = namespace(client, "versions").await;
+    let workspace = json!({
+        "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace",
+        "metadata": {"name": "phi-3", "namespace": namespace, "uid": "any"}});
+    make(client, &namespace, workspace, &mut BTreeMap::new()).await;
+    let look = Look::Object {
+        group: "kaito.sh".to_owned(),
+        kind: "Workspace".to_owned(),
+        name: "phi-3".to_owned(),
+    };
+    let version = async || match reader.read(&namespace, &look).await.unwrap() {
+        Seen::Objects(objects) => objects[0]["apiVersion"].clone(),
+        Seen::NotServed => panic!("Workspaces are served"),
+    };
+    assert_eq!(version().await, "kaito.sh/v1beta1", "the preferred one");
+    let definition = json!([{"op": "replace", "path": "/spec/versions/0/served", "value": false}]);
+    let patch = Patch::<Value>::Json(serde_json::from_value(definition).unwrap());
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let name = "workspaces.kaito.sh";
+    let parameters = PatchParams::default();
+    definitions.patch(name, &parameters, &patch).await.unwrap();
+    rig::until("the other version is read", || async {
+        (version().await == "kaito.sh/v1alpha1").then_some(())
+    })
+    .await;
+}
+
+async fn the_lack_of_a_right_is_told(cluster: &Cluster) {
+    let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig()).unwrap();
+    let options = KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options);
+    let mut config = config.await.unwrap();
+    config.auth_info.impersonate = Some("nobody".to_owned());
+    let reader = Targets::new(Client::try_from(config).unwrap());
+    let target = ObjectReference {
+        api_version: "ray.io/v1".to_owned(),
+        kind: "RayCluster".to_owned(),
+        name: "pool".to_owned(),
+    };
+    let error = find(&reader, "default", &target).await.unwrap_err();
+    assert!(is_forbidden(&error), "{error}");
+    assert!(error.to_string().contains("rayclusters.ray.io"), "{error}");
+}
+
+/// Asks until there is an answer, as the controller does. The error is a reason with its message.
+async fn find(
+    reader: &Targets,
+    namespace: &str,
+    target: &ObjectReference,
+) -> kube::Result<Result<Resolved, (&'static str, String)>> {
+    let mut view = View::default();
+    loop {
+        match resolve(target, &view) {
+            Ok(resolved) => return Ok(Ok(resolved)),
+            Err(Unresolved::Missing { reason, message }) => return Ok(Err((reason, message))),
+            Err(Unresolved::Look(look)) => {
+                let seen = reader.read(namespace, &look).await?;
+                view.put(look, seen);
+            }
+        }
+    }
+}
+
+/// What actors of the documents and examples bind to, with where that stands.
+fn documented() -> Vec<(String, ObjectReference)> {
+    let root = real::components::repository();
+    let block = Regex::new("(?s)```yaml\n(.*?)```").unwrap();
+    let mut texts = Vec::new();
+    for file in files_in(&root.join("docs/binding")) {
+        let text = fs::read_to_string(&file).unwrap();
+        for captures in block.captures_iter(&text) {
+            texts.push((file.display().to_string(), captures[1].to_owned()));
+        }
+    }
+    for example in fs::read_dir(root.join("examples")).unwrap() {
+        let file = example.unwrap().path().join("xr.yaml");
+        if let Ok(text) = fs::read_to_string(&file) {
+            texts.push((file.display().to_string(), text));
+        }
+    }
+    texts.sort();
+    let mut documented = Vec::new();
+    for (place, text) in texts {
+        for document in yaml::documents(&text).unwrap() {
+            let target = &document["spec"]["workloadRef"];
+            if document["kind"] == "AsyncActor" && target.is_object() {
+                let target = serde_json::from_value(target.clone()).unwrap();
+                documented.push((place.clone(), target));
+            }
+        }
+    }
+    assert!(
+        documented.len() >= 14,
+        "only {} were found",
+        documented.len()
+    );
+    documented
+}
+
+async fn namespace(client: &Client, name: &str) -> String {
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    real::objects::apply(client, &namespace).await.unwrap();
+    name.to_owned()
+}
+
+fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
+    files.sort();
+    files
+}
