@@ -1,5 +1,6 @@
 //! The environment of `asya-runtime`.
 
+use actor::duration::format;
 use actor::entry::EnvVar;
 use actor::pod::{
     HANDLER_VARIABLE, SOCKET_DIR, SOCKET_DIR_VARIABLE, STATE_MOUNTS_VARIABLE, TARGET_URL_VARIABLE,
@@ -7,6 +8,7 @@ use actor::pod::{
 };
 use actor::spec::{SecretKey, SecretRef};
 use actor::status::ConditionType;
+use actor::timeout::{self, runtime_timeout_and_place};
 use merge::FieldPath;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -38,6 +40,7 @@ pub(crate) fn render(
     first.extend(handler.map(|handler| ours(HANDLER_VARIABLE, handler)));
     let url = actor.bound.as_ref().and_then(|bound| bound.url.as_ref());
     first.extend(url.map(|url| ours(TARGET_URL_VARIABLE, url)));
+    first.extend(timeout_of_adapter(actor, &list));
     if actor
         .platform
         .end_actors
@@ -70,6 +73,17 @@ fn handler<'a>(actor: &'a Actor, env: &List) -> Option<&'a str> {
     let handler = actor.handler()?;
     let of_container = actor.spec.workload.is_some() && position(env, HANDLER_VARIABLE).is_some();
     (!(of_container && actor.flavor_gives_handler)).then_some(handler)
+}
+
+/// The actor's one timeout, by which an adapter gives up before the sidecar does: where
+/// somebody gives it, and not to the adapter itself. Its own default is the actor's.
+/// inject-sidecar tells of one that cannot be read.
+fn timeout_of_adapter(actor: &Actor, env: &List) -> Option<Item> {
+    if actor.bound.is_none() || position(env, timeout::VARIABLE).is_some() {
+        return None;
+    }
+    let (timeout, place) = runtime_timeout_and_place(actor.spec).ok()?;
+    place.map(|_| ours(timeout::VARIABLE, &format(timeout)))
 }
 
 /// Refuses variables that are not the user's to give. What is refused is left out,
