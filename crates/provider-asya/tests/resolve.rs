@@ -135,7 +135,9 @@ fn check(file: &Path) -> Result<(), String> {
         }
     }
     if std::env::var_os("UPDATE_CASES").is_some() {
-        let (case, _) = text.split_once("\n---\n").unwrap_or((text.trim_end(), ""));
+        let (case, _) = text
+            .split_once("\n---\n")
+            .unwrap_or_else(|| (text.trim_end(), ""));
         let answer = yaml::write(&found).map_err(|error| error.to_string())?;
         return fs::write(file, format!("{case}\n---\n{answer}"))
             .map_err(|error| error.to_string());

@@ -198,8 +198,9 @@ async fn make(
         let patch = Patch::Merge(&status);
         api.patch_status(&name, &parameters, &patch).await.unwrap();
     }
-    let uid = uid.as_str().unwrap().to_owned();
-    uids.entry(uid).or_insert(made.metadata.uid.unwrap());
+    // Where objects of a case share a uid, the first is meant.
+    let (of_case, given) = (uid.as_str().unwrap(), made.metadata.uid.unwrap());
+    uids.entry(of_case.to_owned()).or_insert(given);
 }
 
 async fn a_list_says_what_its_objects_are(client: &Client, reader: &Targets) {

@@ -8,12 +8,12 @@
 //! `pkg/workspace/manifests/manifests.go`,
 //! `pkg/inferenceset/controllers/inferenceset_controller.go`.
 
+use super::Resolved;
 use super::target::Target;
-use super::{Resolved, Unresolved, View};
 
 const CREATED_BY: &str = "inferenceset.kaito.sh/created-by";
 
-pub(super) fn resolve(target: &Target, _view: &View) -> Result<Resolved, Unresolved> {
+pub(super) fn resolve(target: &Target) -> Resolved {
     let labels = [(CREATED_BY, target.name())];
-    Ok(target.labelled_by(target.object, &labels, None))
+    target.labelled_by(target.object, &labels, None)
 }

@@ -110,16 +110,24 @@ type Module = fn(&Target, &View) -> Result<Resolved, Unresolved>;
 
 fn module_of(row: &TargetKind) -> Option<Module> {
     let modules: [(&TargetKind, Module); targets::ALL.len()] = [
-        (&targets::DEPLOYMENT, workload::resolve),
-        (&targets::STATEFUL_SET, workload::resolve),
+        (&targets::DEPLOYMENT, |target, _| {
+            Ok(workload::resolve(target))
+        }),
+        (&targets::STATEFUL_SET, |target, _| {
+            Ok(workload::resolve(target))
+        }),
         (&targets::KAITO_WORKSPACE, kaito_workspace::resolve),
-        (&targets::KAITO_INFERENCE_SET, kaito_inference_set::resolve),
+        (&targets::KAITO_INFERENCE_SET, |target, _| {
+            Ok(kaito_inference_set::resolve(target))
+        }),
         (
             &targets::KSERVE_INFERENCE_SERVICE,
             kserve_inference_service::resolve,
         ),
         (&targets::RAY_SERVICE, ray_service::resolve),
-        (&targets::RAY_CLUSTER, ray_cluster::resolve),
+        (&targets::RAY_CLUSTER, |target, _| {
+            Ok(ray_cluster::resolve(target))
+        }),
         (&targets::VLLM_RUNTIME, vllm_runtime::resolve),
         (&targets::NIM_SERVICE, nim_service::resolve),
         (&targets::SELDON_SERVER, seldon_server::resolve),

@@ -1,9 +1,9 @@
 //! NVIDIA's NIMService: Deployment and Service of its own name; over several nodes a
-//! LeaderWorkerSet `<name>-lws`; on the platform `kserve` an InferenceService.
+//! `LeaderWorkerSet` `<name>-lws`; on the platform `kserve` an InferenceService.
 //!
 //! All have it as controller. The Service has port 8000 unless `spec.expose.service.port`
 //! says otherwise, and leads to the leader where there are several nodes; all pods of a
-//! LeaderWorkerSet carry `leaderworkerset.sigs.k8s.io/name`. Where `spec.replicas` is
+//! `LeaderWorkerSet` carry `leaderworkerset.sigs.k8s.io/name`. Where `spec.replicas` is
 //! set, the operator sets the Deployment back to it.
 //! Source: NVIDIA/k8s-nim-operator v3.1, `api/apps/v1alpha1/nimservice_types.go`,
 //! `internal/controller/platform/standalone/nimservice.go`.

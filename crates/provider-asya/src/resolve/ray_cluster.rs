@@ -7,12 +7,12 @@
 
 use serde_json::Value;
 
+use super::Resolved;
 use super::object::name;
 use super::target::Target;
-use super::{Resolved, Unresolved, View};
 
-pub(super) fn resolve(target: &Target, _view: &View) -> Result<Resolved, Unresolved> {
-    Ok(pods_of(target, target.object, None))
+pub(super) fn resolve(target: &Target) -> Resolved {
+    pods_of(target, target.object, None)
 }
 
 /// What stands behind a target whose pods are those of `cluster`.

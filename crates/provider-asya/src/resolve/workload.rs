@@ -9,13 +9,13 @@
 
 use actor::binding::targets::{Injection, SELDON_DEPLOYMENT, Scale};
 
+use super::Resolved;
 use super::target::{Target, known_controller};
-use super::{Resolved, Unresolved, View};
 
-pub(super) fn resolve(target: &Target, _view: &View) -> Result<Resolved, Unresolved> {
+pub(super) fn resolve(target: &Target) -> Resolved {
     let mut resolved = target.run_by(target.object, None);
     let Some((row, owner)) = known_controller(target.object) else {
-        return Ok(resolved);
+        return resolved;
     };
     if let Injection::Refused(reason) = row.injection {
         resolved.injection = Err(format!("{owner} makes it: {reason}"));
@@ -30,5 +30,5 @@ pub(super) fn resolve(target: &Target, _view: &View) -> Result<Resolved, Unresol
         }
         Scale::Target | Scale::Workload => {}
     }
-    Ok(resolved)
+    resolved
 }
