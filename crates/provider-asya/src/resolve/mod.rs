@@ -5,7 +5,7 @@
 //! where it needs an object that was not read yet it says which, the caller reads it and
 //! asks again. So a module is straight-line code, knows no connection, and its cases are
 //! files (`tests/cases/resolve`). To add a kind, add a row to [`targets`], a module here
-//! and a line to [`module_of`].
+//! and a line to `module_of`.
 //!
 //! A workload counts as the target's only where its controller reference names the
 //! target by kind, name and uid: somebody else's of the same name is never taken for it.

@@ -98,10 +98,10 @@ pub(super) fn say(reference: &ObjectReference) -> String {
     )
 }
 
-/// The same by its parts.
+/// The same by its parts, on one line: nobody checks what an owner reference says.
 pub(super) fn say_named(group: &str, kind: &str, name: &str) -> String {
-    match group {
+    quote(&match group {
         "apps" | "" => format!("{kind} {name:?}"),
         group => format!("{kind} {name:?} ({group})"),
-    }
+    })
 }
