@@ -1,6 +1,5 @@
 //! A function's own binary, started on a loopback port.
 
-use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -8,7 +7,7 @@ use std::time::{Duration, Instant};
 use function_sdk_rust::proto::v1::function_runner_service_client::FunctionRunnerServiceClient;
 use tonic::transport::{Channel, Endpoint};
 
-use crate::program;
+use crate::{metrics, program};
 
 /// The six functions, in the order of the pipeline.
 pub const ALL: [&str; 6] = [
@@ -121,16 +120,7 @@ impl Function {
     /// # Panics
     /// When they are not served.
     pub fn scrape(&self) -> String {
-        let mut connection = TcpStream::connect(self.metrics).expect("metrics are served");
-        let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-        connection
-            .write_all(request.as_bytes())
-            .expect("the request is sent");
-        let mut text = String::new();
-        connection
-            .read_to_string(&mut text)
-            .expect("the answer is read");
-        text
+        metrics::scrape(self.metrics)
     }
 }
 

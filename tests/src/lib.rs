@@ -7,5 +7,9 @@
 pub mod certificates;
 pub mod examples;
 pub mod function;
+pub mod metrics;
 pub mod program;
+pub mod provider;
 pub mod stack;
+pub mod table;
+pub mod validation;

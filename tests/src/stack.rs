@@ -1,4 +1,4 @@
-//! The whole on real parts: API server, Crossplane core and our functions over mTLS.
+//! The whole on real parts: API server, Crossplane core, our functions over mTLS, our provider.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,11 +11,15 @@ use serde_json::{Value, json};
 
 use crate::examples::documents;
 use crate::function::{self, Function};
+use crate::metrics;
+use crate::provider::Provider;
 
-/// A cluster in which actors are composed. No provider and no KEDA run: tests write what these
-/// would say.
+/// A cluster in which actors are composed. No KEDA, no kubelet and none of the controllers of
+/// workloads run: tests write what these would say, and, until
+/// [`start_provider`](Stack::start_provider), what the provider would.
 pub struct Stack {
-    // Functions and core end before the API server does.
+    // Provider, functions and core end before the API server does.
+    provider: Option<Provider>,
     functions: Vec<Function>,
     /// Crossplane core.
     pub crossplane: Crossplane,
@@ -26,7 +30,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Starts everything and waits until actors are served.
+    /// Starts everything but the provider, and waits until actors are served.
     ///
     /// # Panics
     /// When something does not start.
@@ -47,6 +51,7 @@ impl Stack {
             functions.push(function);
         }
         let stack = Self {
+            provider: None,
             functions,
             crossplane,
             cluster,
@@ -59,6 +64,14 @@ impl Stack {
         // Until the kind is served.
         objects::api_of(&stack.client, &stack.actor("any", &json!({}))).await;
         stack
+    }
+
+    /// Starts the provider. It is at work some time later.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start_provider(&mut self) {
+        self.provider = Some(Provider::start(&self.cluster.kubeconfig()));
     }
 
     /// Applies the documents of a file.
@@ -111,6 +124,19 @@ impl Stack {
         }
     }
 
+    /// Sets an annotation.
+    ///
+    /// # Panics
+    /// When the API server refuses it.
+    pub async fn annotate(&self, api_version: &str, kind: &str, name: &str, note: (&str, &str)) {
+        let api = self.api(api_version, kind).await;
+        let body = json!({"metadata": {"annotations": {note.0: note.1}}});
+        let (params, patch) = (PatchParams::default(), Patch::Merge(&body));
+        if let Err(error) = api.patch(name, &params, &patch).await {
+            panic!("{kind} {name}: {error}");
+        }
+    }
+
     /// How many calls the last step has answered.
     ///
     /// # Panics
@@ -118,32 +144,40 @@ impl Stack {
     pub fn passes(&self) -> u64 {
         let last = self.functions.last().expect("there are functions");
         let text = last.scrape();
-        let count = |line: &str| line.rsplit(' ').next()?.parse::<f64>().ok();
-        let lines = text.lines().filter(|line| {
-            line.starts_with("grpc_server_handled_total{") && line.contains("RunFunction")
-        });
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a count"
-        )]
-        let passes = lines.filter_map(count).sum::<f64>() as u64;
-        passes
+        metrics::sum(&text, "grpc_server_handled_total", "RunFunction")
+    }
+
+    /// How many passes the provider's controller of ActorHealth objects has made.
+    ///
+    /// # Panics
+    /// When the provider was not started, or serves no metrics.
+    pub fn looks(&self) -> u64 {
+        let provider = self.provider.as_ref().expect("the provider was started");
+        provider.passes("actorhealth")
     }
 
     /// What `kubectl` prints.
     ///
     /// # Panics
     /// When it fails.
-    pub fn kubectl(&self, args: &[&str]) -> String {
-        let output = Command::new(components::program("kubectl"))
+    pub async fn kubectl(&self, args: &[&str]) -> String {
+        let mut command = Command::new(components::program("kubectl"));
+        command
             .args(args)
-            .env("KUBECONFIG", self.cluster.kubeconfig())
-            .output()
-            .expect("kubectl starts");
+            .env("KUBECONFIG", self.cluster.kubeconfig());
+        // Others go on while it runs.
+        let output = tokio::task::spawn_blocking(move || command.output()).await;
+        let output = output.expect("it ends").expect("kubectl starts");
         let talk = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "kubectl {args:?}: {talk}");
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// The ends of the logs, for a test that fails.
+    pub fn log(&self) -> String {
+        let core = self.crossplane.log();
+        let provider = self.provider.as_ref().map(Provider::log);
+        format!("{core}\n{}", provider.unwrap_or_default())
     }
 }
 

@@ -37,16 +37,16 @@ pub enum TimeoutError {
     /// Not a duration.
     #[error("{place} is not a timeout")]
     Parse {
-        /// The field.
-        place: &'static str,
+        /// The field, or the variable and where it stands.
+        place: String,
         /// What is wrong with it.
         source: ParseDurationError,
     },
     /// A handler needs some time.
     #[error("{place} is zero: a handler needs some time, set for example \"5m\"")]
     Zero {
-        /// The field.
-        place: &'static str,
+        /// The field, or the variable and where it stands.
+        place: String,
     },
 }
 
@@ -91,13 +91,17 @@ fn find(
         (None, None, Some(text)) => (
             ACTOR_TIMEOUT,
             parse(text).map_err(|source| TimeoutError::Parse {
-                place: ACTOR_TIMEOUT,
+                place: ACTOR_TIMEOUT.to_owned(),
                 source,
             })?,
         ),
         (None, None, None) => return Ok((DEFAULT, None)),
     };
     if timeout.is_zero() {
+        let place = match place {
+            ACTOR_TIMEOUT => place.to_owned(),
+            environment => variable_in(environment),
+        };
         Err(TimeoutError::Zero { place })
     } else {
         Ok((timeout, Some(place)))
@@ -117,7 +121,14 @@ fn from_env(place: &'static str, env: &[EnvVar]) -> Result<Option<Duration>, Tim
     }
     parse_or_seconds(variable.value().unwrap_or_default())
         .map(Some)
-        .map_err(|source| TimeoutError::Parse { place, source })
+        .map_err(|source| TimeoutError::Parse {
+            place: variable_in(place),
+            source,
+        })
+}
+
+fn variable_in(environment: &str) -> String {
+    format!("{VARIABLE} in {environment}")
 }
 
 /// Seconds in which a received message is hidden: twice the timeout, at most
@@ -192,8 +203,15 @@ mod tests {
             ),
             (
                 json!({"env": variable("soon")}),
-                Err("\"soon\" is not a duration"),
+                Err(
+                    "ASYA_RUNTIME_TIMEOUT in the environment of asya-runtime is not a timeout: \"soon\" is not a duration",
+                ),
                 "not a duration",
+            ),
+            (
+                json!({"sidecar": {"env": variable("0")}}),
+                Err("ASYA_RUNTIME_TIMEOUT in sidecar.env is zero"),
+                "no time at all by variable",
             ),
             (
                 json!({"resiliency": {"actorTimeout": "90"}}),

@@ -55,6 +55,8 @@ impl Crossplane {
         let mut command = command(cluster, dir);
         command
             .args(["core", "start"])
+            // Tests change an actor faster than any user: core would soon look at it only now and then.
+            .args(["--circuit-breaker-burst", "100000"])
             .env("HEALTH_PROBE_PORT", health.to_string())
             .env("METRICS_PORT", metrics.to_string());
         let mut core = Process::start("crossplane", &mut command, dir);

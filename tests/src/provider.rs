@@ -1,0 +1,55 @@
+//! The provider, as a process.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+use real::process::Process;
+use tempfile::TempDir;
+
+use crate::{function, metrics, program};
+
+/// A running provider. It ends with this value.
+pub struct Provider {
+    // The process ends before its folder goes.
+    _process: Process,
+    folder: TempDir,
+    metrics: SocketAddr,
+}
+
+impl Provider {
+    /// Starts it on the cluster of that kubeconfig. It is at work some time later.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start(kubeconfig: &Path) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let [metrics] = function::free_addresses();
+        let mut command = Command::new(program::path("provider-asya"));
+        command
+            .args(["--metrics-address", &metrics.to_string()])
+            .env_clear()
+            .env("KUBECONFIG", kubeconfig);
+        Self {
+            _process: Process::start("provider-asya", &mut command, folder.path()),
+            folder,
+            metrics,
+        }
+    }
+
+    /// How many passes one of its controllers has made, such as `actorhealth`.
+    ///
+    /// # Panics
+    /// When it serves no metrics.
+    pub fn passes(&self, controller: &str) -> u64 {
+        let text = metrics::scrape(self.metrics);
+        let label = format!("controller=\"{controller}\"");
+        metrics::sum(&text, "controller_runtime_reconcile_total", &label)
+    }
+
+    /// Its log, for a test that fails.
+    pub fn log(&self) -> String {
+        let log = std::fs::read_to_string(self.folder.path().join("provider-asya.log"));
+        log.unwrap_or_default()
+    }
+}

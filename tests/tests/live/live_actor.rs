@@ -1,0 +1,159 @@
+//! A live actor: what it says, and what was made for it.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use actor::{KEDA_API_VERSION, PROVIDER_API_VERSION};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+use tests::stack::{self, Stack};
+use tests::table::columns;
+
+/// The kinds of which a Standalone actor on SQS has objects.
+const KINDS: [(&str, &str); 6] = [
+    (PROVIDER_API_VERSION, "Queue"),
+    (PROVIDER_API_VERSION, "ActorHealth"),
+    ("apps/v1", "Deployment"),
+    ("v1", "ConfigMap"),
+    (KEDA_API_VERSION, "ScaledObject"),
+    (KEDA_API_VERSION, "TriggerAuthentication"),
+];
+
+/// A live actor.
+pub(crate) struct Live<'a> {
+    pub(crate) stack: &'a Stack,
+    pub(crate) name: String,
+    actors: Api<DynamicObject>,
+    composed: Vec<(&'static str, Api<DynamicObject>)>,
+}
+
+impl<'a> Live<'a> {
+    /// An actor that is there.
+    pub(crate) async fn of(stack: &'a Stack, name: &str) -> Self {
+        let mut composed = Vec::new();
+        for (api_version, kind) in KINDS {
+            composed.push((kind, stack.api(api_version, kind).await));
+        }
+        Self {
+            stack,
+            name: name.to_owned(),
+            actors: stack.api(&stack::api_version(), actor::KIND).await,
+            composed,
+        }
+    }
+
+    /// Makes an actor, and waits until all its objects are there.
+    pub(crate) async fn create(stack: &'a Stack, name: &str, spec: &Value) -> Self {
+        stack.apply(&stack.actor(name, spec)).await;
+        let live = Self::of(stack, name).await;
+        let all = format!("all objects of {name} are there");
+        real::until(&all, || async {
+            let found = live.objects().await;
+            let has = |kind: &str| found.keys().any(|name| name.starts_with(kind));
+            live.composed
+                .iter()
+                .all(|(kind, _)| has(kind))
+                .then_some(())
+        })
+        .await;
+        live
+    }
+
+    /// The actor as it is.
+    pub(crate) async fn read(&self) -> Value {
+        let actor = self.actors.get(&self.name).await;
+        json!(actor.expect("the actor is there"))
+    }
+
+    /// Merges a patch into it.
+    pub(crate) async fn patch(&self, patch: &Value) -> kube::Result<()> {
+        let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+        self.actors
+            .patch(&self.name, &params, &patch)
+            .await
+            .map(drop)
+    }
+
+    /// Asks until the actor looks like that, and says what it looks like instead when it does
+    /// not in time.
+    pub(crate) async fn seen(
+        &self,
+        what: &str,
+        mut is_so: impl FnMut(&Value) -> bool,
+    ) -> Result<Value, String> {
+        let deadline = Instant::now() + real::PATIENCE;
+        loop {
+            let actor = self.read().await;
+            if is_so(&actor) {
+                return Ok(actor);
+            }
+            if Instant::now() > deadline {
+                let conditions = &actor["status"]["conditions"];
+                return Err(format!("in vain until {what}: {conditions:#}"));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Like [`seen`](Self::seen), and fails with the logs.
+    pub(crate) async fn until(&self, what: &str, is_so: impl FnMut(&Value) -> bool) -> Value {
+        let seen = self.seen(what, is_so).await;
+        seen.unwrap_or_else(|error| panic!("{error}\n{}", self.stack.log()))
+    }
+
+    /// What `kubectl get asya` prints of it, with these arguments.
+    pub(crate) async fn shown(&self, args: &[&str]) -> BTreeMap<String, String> {
+        let get = ["get", "asya", &self.name];
+        columns(&self.stack.kubectl(&[&get, args].concat()).await)
+    }
+
+    /// Its objects: what they are and what they want.
+    pub(crate) async fn objects(&self) -> BTreeMap<String, Value> {
+        let of_actor = ListParams::default().labels(&format!("asya.sh/actor={}", self.name));
+        let mut found = BTreeMap::new();
+        for (kind, api) in &self.composed {
+            for object in api.list(&of_actor).await.expect("a list") {
+                let metadata = object.metadata;
+                let name = format!("{kind} {}", metadata.name.unwrap_or_default());
+                let object = json!({
+                    "uid": metadata.uid, "generation": metadata.generation,
+                    "deletionTimestamp": metadata.deletion_timestamp, "spec": object.data["spec"]});
+                found.insert(name, object);
+            }
+        }
+        found
+    }
+
+    /// Asks for so many pods, as KEDA does.
+    pub(crate) async fn scale(&self, replicas: u64) {
+        let deployments = self.stack.api("apps/v1", "Deployment").await;
+        let scale = json!({"spec": {"replicas": replicas}});
+        let (keda, patch) = (PatchParams::default(), Patch::Merge(&scale));
+        let scaled = deployments.patch_scale(&self.name, &keda, &patch).await;
+        scaled.expect("the Deployment is scaled");
+    }
+
+    /// Which change of its Deployment the last one was.
+    pub(crate) async fn generation_of_deployment(&self) -> Value {
+        let deployments = self.stack.api("apps/v1", "Deployment").await;
+        let deployment = deployments.get(&self.name).await;
+        json!(deployment.expect("a Deployment").metadata.generation)
+    }
+
+    /// Makes the provider leave its queue alone, which no broker has.
+    pub(crate) async fn pause_queue(&self) {
+        let pause = ("crossplane.io/paused", "true");
+        self.stack
+            .annotate(PROVIDER_API_VERSION, "Queue", &self.name, pause)
+            .await;
+    }
+
+    pub(crate) async fn check_that_the_spec_is_as_the_user_wrote_it(&self, spec: &Value) {
+        let mut stored = self.read().await["spec"].clone();
+        stored.as_object_mut().expect("a spec").remove("crossplane");
+        assert_eq!(
+            stored, *spec,
+            "what flavors and defaults give is nowhere stored"
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! States of an actor: what the controllers around it say, and what its user sees then.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use actor::{KEDA_API_VERSION, PROVIDER_API_VERSION};
+use real::crossplane::condition;
+use real::objects;
+use serde_json::{Value, json};
+
+use crate::data::{reason, with_times};
+use crate::live_actor::Live;
+
+/// Whose status a state may tell, and under what key.
+const TELLERS: [(&str, &str, &str); 4] = [
+    ("queue", PROVIDER_API_VERSION, "Queue"),
+    ("deployment", "apps/v1", "Deployment"),
+    ("scaledObject", KEDA_API_VERSION, "ScaledObject"),
+    ("health", PROVIDER_API_VERSION, "ActorHealth"),
+];
+
+/// Columns of `kubectl get`; further ones take `-o wide`.
+const NARROW: [&str; 9] = [
+    "STATUS",
+    "RUNNING",
+    "FAILING",
+    "TOTAL",
+    "DESIRED",
+    "MIN",
+    "MAX",
+    "LAST-SCALE",
+    "DIRECTION",
+];
+
+/// Brings the state about, waits until the actor tells it, and prints how long that took.
+pub(crate) async fn check(live: &Live<'_>, state: &Value) {
+    let reason = reason(state);
+    if let Some(replicas) = state["scale"].as_u64() {
+        live.scale(replicas).await;
+    }
+    for (key, api_version, kind) in TELLERS {
+        if state[key].is_object() {
+            let mut status = with_times(&state[key]);
+            if kind == "Deployment" {
+                status["observedGeneration"] = live.generation_of_deployment().await;
+            }
+            live.stack
+                .write_status(api_version, kind, &live.name, &status)
+                .await;
+        }
+    }
+    for (name, status) in state["pods"].as_object().into_iter().flatten() {
+        write_pod(live, name, &with_times(status)).await;
+    }
+    let start = Instant::now();
+    let expected: BTreeMap<String, String> =
+        serde_json::from_value(state["expected"].clone()).expect("columns");
+    let part = state["message"].as_str().unwrap_or_default();
+    let is_told = |actor: &Value| {
+        let word = condition(actor, "ActorReady").map(|ready| &ready["reason"]);
+        let message = actor["status"]["message"].as_str().unwrap_or_default();
+        word.is_some_and(|word| *word == expected["STATUS"]) && message.contains(part)
+    };
+    live.until(reason, is_told).await;
+    println!("told after {:?}: {reason}", start.elapsed());
+    check_columns(live, reason, expected).await;
+}
+
+/// What `kubectl` prints, with and without `-o wide`.
+async fn check_columns(live: &Live<'_>, reason: &str, expected: BTreeMap<String, String>) {
+    let (narrow, _): (BTreeMap<_, _>, BTreeMap<_, _>) = expected
+        .clone()
+        .into_iter()
+        .partition(|(name, _)| NARROW.contains(&name.as_str()));
+    for (args, expected, first_of_core) in [
+        (&["-o", "wide"][..], &expected, "COMPOSITIONREVISION"),
+        (&[], &narrow, "COMPOSITION"),
+    ] {
+        // The word may come before the last of what was written is told.
+        let deadline = Instant::now() + real::PATIENCE;
+        loop {
+            let shown = live.shown(args).await;
+            let differs = |(name, cell): &(&String, &String)| shown.get(*name) != Some(*cell);
+            let wrong: BTreeMap<_, _> = expected.iter().filter(differs).collect();
+            if wrong.is_empty() {
+                assert!(shown.contains_key(first_of_core), "{reason}: {shown:?}");
+                break;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "{reason}: expected {wrong:?} among {shown:?}"
+            );
+        }
+    }
+}
+
+/// Makes a pod of the actor's workload, unless it is there, and writes its status as its
+/// kubelet would.
+async fn write_pod(live: &Live<'_>, name: &str, status: &Value) {
+    let stack = live.stack;
+    let deployments = stack.api("apps/v1", "Deployment").await;
+    let deployment = json!(deployments.get(&live.name).await.expect("a Deployment"));
+    let mut metadata = json!({
+        "namespace": "default",
+        "labels": deployment["spec"]["template"]["metadata"]["labels"].clone()});
+    metadata["labels"]["pod-template-hash"] = json!("aaa");
+    let labels = metadata["labels"].clone();
+
+    let mut revision = metadata.clone();
+    revision["name"] = json!(format!("{}-aaa", live.name));
+    revision["annotations"] = json!({"deployment.kubernetes.io/revision": "1"});
+    revision["ownerReferences"] = json!([{
+        "apiVersion": "apps/v1", "kind": "Deployment", "name": live.name,
+        "uid": deployment["metadata"]["uid"], "controller": true}]);
+    let mut template = deployment["spec"]["template"].clone();
+    template["metadata"]["labels"] = labels.clone();
+    let revision = json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": revision,
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}});
+    stack.apply(&revision).await;
+
+    metadata["name"] = json!(name);
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": metadata,
+        "spec": deployment["spec"]["template"]["spec"]});
+    // A namespace that is new has no ServiceAccount yet, and takes no pods.
+    real::until(&format!("pod {name} is made"), || async {
+        match objects::apply(&stack.client, &pod).await {
+            Err(kube::Error::Api(status)) if status.is_forbidden() => None,
+            made => Some(made.unwrap_or_else(|error| panic!("{name}: {error}"))),
+        }
+    })
+    .await;
+    stack.write_status("v1", "Pod", name, status).await;
+}
