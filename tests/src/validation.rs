@@ -70,8 +70,8 @@ fn files(name: &str) -> Vec<PathBuf> {
 #[derive(Debug)]
 pub struct Refused {
     file: PathBuf,
-    /// What is asked of it: `reason`, `expected` and, where only one of them can
-    /// tell, `definitions`.
+    /// What is asked of it: `reason`, `expected`, where the API server has other words than the
+    /// crossplane CLI `expectedOfServer`, and, where only one of them can tell, `definitions`.
     verdict: Value,
     /// The actor.
     pub object: Value,
@@ -98,26 +98,35 @@ impl Refused {
         }
     }
 
-    /// Fails unless each expected message, and no other, is among the errors.
+    /// The same case, judged by the API server.
+    #[must_use]
+    pub fn of_server(mut self) -> Self {
+        if self.verdict["expectedOfServer"].is_array() {
+            self.verdict["expected"] = self.verdict["expectedOfServer"].take();
+        }
+        self
+    }
+
+    /// Whether each expected message, and no other, is among the errors; what is wrong if not.
+    ///
+    /// # Errors
+    /// Then.
     ///
     /// # Panics
-    /// Then.
-    pub fn check(&self, definition: &str, errors: &[String]) {
-        let (file, reason) = (self.file.display(), &self.verdict["reason"]);
+    /// When the verdict has no list of messages.
+    pub fn judge(&self, definition: &str, errors: &[String]) -> Result<(), String> {
         let expected = self.verdict["expected"].as_array();
         let expected = expected.expect("a list of messages");
-        for message in expected {
+        let is_said = |message: &Value| {
             let message = message.as_str().expect("a message");
-            let is_said = errors.iter().any(|error| error.contains(message));
-            assert!(
-                is_said,
-                "{definition}, {file}, {reason}: no {message:?} in {errors:#?}"
-            );
+            errors.iter().any(|error| error.contains(message))
+        };
+        if expected.iter().all(is_said) && errors.len() == expected.len() {
+            return Ok(());
         }
-        assert_eq!(
-            errors.len(),
-            expected.len(),
-            "{definition}, {file}, {reason}: {errors:#?}"
-        );
+        let (file, reason) = (self.file.display(), &self.verdict["reason"]);
+        Err(format!(
+            "{definition}, {file}, {reason}: expected {expected:#?}, and no other, in {errors:#?}"
+        ))
     }
 }

@@ -127,7 +127,9 @@ fn mistakes_that_the_api_server_can_see_are_refused_in_words_to_act_on() {
             .into_iter()
             .zip(judge(&[definition_file(definition)], &objects))
         {
-            case.check(definition, &errors);
+            if let Err(fault) = case.judge(definition, &errors) {
+                panic!("{fault}");
+            }
         }
     }
 }
