@@ -167,7 +167,9 @@ impl Server {
             let errors = self.create(&case.object).await.err().unwrap_or_default();
             let judged = case.judge(definition, &errors);
             found.faults.extend(judged.err());
-            found.errors.extend(errors.iter().map(Refusal::read));
+            found
+                .errors
+                .extend(errors.iter().map(|error| Refusal::read(error)));
         }
     }
 
@@ -201,13 +203,15 @@ impl Server {
                 found.faults.push(fault);
             }
         }
-        found.errors.extend(errors.iter().map(Refusal::read));
+        found
+            .errors
+            .extend(errors.iter().map(|error| Refusal::read(error)));
     }
 }
 
 impl Refusal {
     /// Reads what [`errors`] has written.
-    fn read(error: &String) -> Self {
+    fn read(error: &str) -> Self {
         let (field, message) = error.split_once(": ").unwrap_or_default();
         let mut path = String::new();
         for part in field.split('[') {
