@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use actor::{KEDA_API_VERSION, PROVIDER_API_VERSION};
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use real::crossplane::condition;
 use serde_json::{Value, json};
 use tests::stack::{self, Stack};
 use tests::table::columns;
@@ -101,10 +102,39 @@ impl<'a> Live<'a> {
         seen.unwrap_or_else(|error| panic!("{error}\n{}", self.stack.log()))
     }
 
+    /// Whether an actor says that it cannot work, in the word and with the message of a case.
+    pub(crate) fn tells(actor: &Value, case: &Value) -> bool {
+        let word = case["word"].as_str().expect("a word");
+        let part = case["message"].as_str().expect("a message");
+        condition(actor, "ActorReady").is_some_and(|ready| {
+            let message = ready["message"].as_str().unwrap_or_default();
+            ready["status"] == "False" && ready["reason"] == word && message.contains(part)
+        })
+    }
+
+    /// Deletes it, and waits until it is gone.
+    pub(crate) async fn delete(&self) {
+        let deleted = self
+            .actors
+            .delete(&self.name, &DeleteParams::default())
+            .await;
+        deleted.expect("the actor is deleted");
+        real::until(&format!("{} is gone", self.name), || async {
+            let found = self.actors.get_opt(&self.name).await;
+            found.expect("an answer").is_none().then_some(())
+        })
+        .await;
+    }
+
     /// What `kubectl get asya` prints of it, with these arguments.
     pub(crate) async fn shown(&self, args: &[&str]) -> BTreeMap<String, String> {
+        columns(&self.table(args).await)
+    }
+
+    /// The table that `kubectl get asya` prints, with these arguments.
+    pub(crate) async fn table(&self, args: &[&str]) -> String {
         let get = ["get", "asya", &self.name];
-        columns(&self.stack.kubectl(&[&get, args].concat()).await)
+        self.stack.kubectl(&[&get, args].concat()).await
     }
 
     /// Its objects: what they are and what they want.

@@ -7,6 +7,7 @@
 mod data;
 mod live_actor;
 mod mistakes;
+mod newcomers;
 mod quiet;
 mod states;
 
@@ -39,6 +40,8 @@ async fn live_actors_tell_their_users_what_is_going_on() {
     for state in data::cases("states.yaml") {
         states::check(&live, &state).await;
     }
+    states::check_heads(&live).await;
+    newcomers::check_all(&stack, &live).await;
     live.check_that_the_spec_is_as_the_user_wrote_it(&spec)
         .await;
 

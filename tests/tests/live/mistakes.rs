@@ -48,6 +48,7 @@ pub(crate) async fn check_all(stack: &Stack, spec: &Value, actors: usize) {
         faults.join("\n"),
         stack.log()
     );
+    join_all(actors.iter().map(|actor| actor.live.delete())).await;
 }
 
 /// An actor that mistakes are made with, one after the other.
@@ -86,15 +87,8 @@ impl<'a> Mistaken<'a> {
     /// Waits until the actor tells the mistake, and checks all else that it says.
     async fn is_told(&self, mistake: &Value) -> Result<(), String> {
         let reason = reason(mistake);
-        let word = mistake["word"].as_str().expect("a word");
-        let part = mistake["message"].as_str().expect("a message");
-        let is_told = |actor: &Value| {
-            condition(actor, "ActorReady").is_some_and(|ready| {
-                let message = ready["message"].as_str().unwrap_or_default();
-                ready["status"] == "False" && ready["reason"] == word && message.contains(part)
-            })
-        };
-        let actor = self.live.seen(reason, is_told).await?;
+        let tells = |actor: &Value| Live::tells(actor, mistake);
+        let actor = self.live.seen(reason, tells).await?;
         let synced = condition(&actor, "Synced").map(|synced| &synced["status"]);
         if synced != Some(&json!("False")) {
             return Err(format!("{reason}: Synced is {synced:?}"));
@@ -109,7 +103,7 @@ impl<'a> Mistaken<'a> {
             return Err(format!("{reason}: the step says nothing of {unsaid:?}"));
         }
         let shown = self.live.shown(&[]).await;
-        if shown.get("STATUS").map(String::as_str) != Some(word) {
+        if shown.get("STATUS").map(String::as_str) != mistake["word"].as_str() {
             return Err(format!("{reason}: kubectl shows {shown:?}"));
         }
         Ok(())

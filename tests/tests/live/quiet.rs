@@ -10,7 +10,7 @@ const PASSES: u64 = 20;
 
 /// Core's passes over the actor and the provider's over its pods go by without a write to the
 /// actor and to its ActorHealth. Both passes are counted, by the metrics of the last step and
-/// of the provider.
+/// of the provider: there must be no other actor.
 pub(crate) async fn check(live: &Live<'_>) {
     let mut versions = versions(live).await;
     let mut quiet = 0;

@@ -1,0 +1,27 @@
+//! New actors that cannot live.
+
+use tests::stack::Stack;
+
+use crate::data::{cases, reason};
+use crate::live_actor::Live;
+
+/// Nothing is made for a new actor with a mistake in it, also where another one has its name;
+/// what the other has stays as it is.
+pub(crate) async fn check_all(stack: &Stack, other: &Live<'_>) {
+    let before = other.objects().await;
+    for (index, case) in cases("newcomers.yaml").iter().enumerate() {
+        let reason = reason(case);
+        let name = format!("newcomer-{index}");
+        stack.apply(&stack.actor(&name, &case["spec"])).await;
+        let newcomer = Live::of(stack, &name).await;
+        let tells = |actor: &_| Live::tells(actor, case);
+        newcomer.until(reason, tells).await;
+        let shown = newcomer.shown(&[]).await;
+        let status = shown.get("STATUS").map(String::as_str);
+        assert_eq!(status, case["word"].as_str(), "{reason}");
+        let made = newcomer.objects().await;
+        assert!(made.is_empty(), "{reason}: {made:#?}");
+        newcomer.delete().await;
+        assert_eq!(other.objects().await, before, "{reason}");
+    }
+}
