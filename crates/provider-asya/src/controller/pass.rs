@@ -264,7 +264,7 @@ impl<'a> Pass<'a> {
             usage::record(&self.context.client, &self.queue)
                 .await
                 .map_err(|error| {
-                    self.unconnected(&format!(
+                    unconnected(&format!(
                         "cannot record the use of the config: {}",
                         writes::refusal(&error)
                     ))
@@ -276,13 +276,7 @@ impl<'a> Pass<'a> {
             .connector
             .connect(&self.queue, name)
             .await
-            .map_err(|reason| self.unconnected(&format!("{reason}{way_out}")))
-    }
-
-    fn unconnected(&self, reason: &str) -> Stop {
-        let message = format!("connect failed: {reason}");
-        let event = "CannotConnectToProvider";
-        Stop::Failed(event, "ReconcileError", message, Next::Backoff)
+            .map_err(|reason| unconnected(&format!("{reason}{way_out}")))
     }
 
     /// Writes where the queue is into the Secret that the object names.
@@ -384,6 +378,12 @@ impl<'a> Pass<'a> {
             self.queue.name_any()
         )
     }
+}
+
+fn unconnected(reason: &str) -> Stop {
+    let message = format!("connect failed: {reason}");
+    let event = "CannotConnectToProvider";
+    Stop::Failed(event, "ReconcileError", message, Next::Backoff)
 }
 
 fn is_conflict(error: &kube::Error) -> bool {

@@ -181,18 +181,16 @@ impl Pass<'_> {
         at_provider.location = Some(found.location.clone());
         let written = at_provider.queued.zip(at_provider.processing);
         let written = written.map(|(queued, processing)| Counters { queued, processing });
-        match (self.counters, found.counters) {
-            (None, _) => (at_provider.queued, at_provider.processing) = (None, None),
-            (Some(interval), Some(seen)) => {
-                let ago = self.memory.counted.map(|at| at.elapsed());
-                if counters::are_worth_writing(written, seen, ago, interval) {
-                    at_provider.queued = Some(seen.queued);
-                    at_provider.processing = Some(seen.processing);
-                    self.memory.counted = Some(Instant::now());
-                }
-            }
+        let Some((interval, seen)) = self.counters.zip(found.counters) else {
             // Unknown is absent.
-            (Some(_), None) => (at_provider.queued, at_provider.processing) = (None, None),
+            (at_provider.queued, at_provider.processing) = (None, None);
+            return;
+        };
+        let ago = self.memory.counted.map(|at| at.elapsed());
+        if counters::are_worth_writing(written, seen, ago, interval) {
+            at_provider.queued = Some(seen.queued);
+            at_provider.processing = Some(seen.processing);
+            self.memory.counted = Some(Instant::now());
         }
     }
 }
