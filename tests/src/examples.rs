@@ -5,6 +5,12 @@ use std::path::{Path, PathBuf};
 
 use crate::program::repository;
 
+/// The Composition of six steps, relative to the repository.
+pub const SIX_STEPS: &str = "apis/asyncactors.asya.sh/composition.yaml";
+
+/// The Composition of one step, which must give the same.
+pub const ONE_STEP: &str = "apis/one-step.asyncactors.asya.sh/composition.yaml";
+
 /// One folder of `examples/`.
 #[derive(Debug, Clone)]
 pub struct Example {

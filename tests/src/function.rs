@@ -19,6 +19,17 @@ pub const ALL: [&str; 6] = [
     "function-report-status",
 ];
 
+/// Every function that is a program: those of the pipeline, and the one that runs all of its steps.
+pub const PROGRAMS: [&str; 7] = [
+    ALL[0],
+    ALL[1],
+    ALL[2],
+    ALL[3],
+    ALL[4],
+    ALL[5],
+    "function-asya",
+];
+
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running function. It is killed when this value goes.

@@ -1,6 +1,6 @@
 //! Every example through the real `crossplane composition render`, with the real
-//! engine and our functions as processes of their own: it must give what
-//! `asya render` gives.
+//! engine and our functions as processes of their own, with each of the two Compositions: it must
+//! give what `asya render` gives.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use real::components;
 use serde_json::{Value, json};
-use tests::examples::{Example, Expectation, all};
+use tests::examples::{Example, Expectation, ONE_STEP, SIX_STEPS, all};
 use tests::function::{ALL, Function};
 use tests::program;
 
@@ -47,11 +47,11 @@ fn inputs(example: &Example) -> Vec<String> {
         .collect()
 }
 
-fn render(example: &Example, functions: &str, flags: &[String]) -> Output {
+fn render(example: &Example, composition: &str, functions: &str, flags: &[String]) -> Output {
     Command::new(components::program("crossplane"))
         .args(["composition", "render"])
         .arg(example.folder.join("xr.yaml"))
-        .arg(program::repository().join("apis/asyncactors.asya.sh/composition.yaml"))
+        .arg(program::repository().join(composition))
         .arg(functions)
         .arg(format!(
             "--crossplane-binary={}",
@@ -75,20 +75,30 @@ fn sorted_results(mut documents: Vec<Value>) -> Vec<Value> {
 
 #[test]
 fn every_example_renders_as_the_real_crossplane_renders_it() {
+    check(SIX_STEPS, ALL);
+}
+
+#[test]
+fn every_example_renders_in_one_step_as_the_real_crossplane_renders_it() {
+    check(ONE_STEP, ["function-asya"]);
+}
+
+fn check<const N: usize>(composition: &str, functions: [&'static str; N]) {
     if components::is_skipped("the crossplane CLI") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let functions = ALL.map(|name| (name, Function::start(name)));
+    let functions = functions.map(|name| (name, Function::start(name)));
     let functions = (function_objects(&functions, folder.path()), functions);
     for example in all() {
         let name = &example.name;
         let mut flags = inputs(&example);
         flags.extend(["-r", "-x", "-c"].map(str::to_owned));
-        let theirs = render(&example, &functions.0, &flags);
+        let theirs = render(&example, composition, &functions.0, &flags);
         let mut args = vec![
             "render".to_owned(),
             example.folder.join("xr.yaml").to_str().unwrap().to_owned(),
+            composition.to_owned(),
         ];
         args.extend(flags);
         let ours = program::asya(&args.iter().map(String::as_str).collect::<Vec<_>>());

@@ -1,38 +1,73 @@
-//! Every example through `asya render`, against what is committed beside it.
+//! Every example through `asya render`, with each of the two Compositions, against what is
+//! committed beside it.
 //!
 //! `UPDATE_EXAMPLES=1` writes what is rendered now; read the difference as you
 //! would read code.
 
 use std::fs;
+use std::process::Output;
 
 use serde_json::Value;
-use tests::examples::{Expectation, all, documents};
+use tests::examples::{Example, Expectation, ONE_STEP, SIX_STEPS, all, documents};
 use tests::program;
 
 #[test]
 fn every_example_renders_what_is_committed_beside_it() {
     for example in all() {
-        let name = &example.name;
         let output = program::asya(&["render", example.folder.to_str().unwrap()]);
-        let talk = program::talk(&output);
-        let rendered = || shortened(program::documents(&output));
         if std::env::var_os("UPDATE_EXAMPLES").is_some() && output.status.success() {
-            let text = actor::yaml::write_stream(&rendered()).unwrap();
+            let rendered = shortened(program::documents(&output));
+            let text = actor::yaml::write_stream(&rendered).unwrap();
             fs::write(example.folder.join("expected.yaml"), text).unwrap();
         }
-        match example.expectation() {
-            Expectation::Rendered(file) => {
-                assert_eq!(output.status.code(), Some(0), "{name}: {talk}");
-                program::assert_same(name, documents(&file), rendered());
-            }
-            Expectation::Fails(message) => {
-                assert_eq!(output.status.code(), Some(1), "{name}: {talk}");
-                assert!(
-                    talk.contains(&message),
-                    "{name}: expected {message:?} in {talk:?}"
-                );
-                assert!(output.stdout.is_empty(), "{name}: nothing is rendered");
-            }
+        check(&example, &output);
+    }
+}
+
+#[test]
+fn every_example_renders_the_same_in_one_step() {
+    for example in all() {
+        let folder = example.folder.to_str().unwrap();
+        check(&example, &program::asya(&["render", folder, ONE_STEP]));
+    }
+}
+
+#[test]
+fn in_one_step_context_and_results_are_the_same_too() {
+    for example in all() {
+        let folder = example.folder.to_str().unwrap();
+        let rendered = |composition| {
+            let output = program::asya(&["render", folder, composition, "-x", "-c", "-r"]);
+            let text = String::from_utf8(output.stdout.clone()).unwrap();
+            let name = documents(&program::repository().join(composition))[0]["metadata"]["name"]
+                .as_str()
+                .unwrap()
+                .to_owned();
+            (
+                text.replace(&format!("composition: {name}"), "composition: -"),
+                output.status.code(),
+            )
+        };
+        assert_eq!(rendered(SIX_STEPS), rendered(ONE_STEP), "{}", example.name);
+    }
+}
+
+fn check(example: &Example, output: &Output) {
+    let name = &example.name;
+    let talk = program::talk(output);
+    match example.expectation() {
+        Expectation::Rendered(file) => {
+            assert_eq!(output.status.code(), Some(0), "{name}: {talk}");
+            let rendered = shortened(program::documents(output));
+            program::assert_same(name, documents(&file), rendered);
+        }
+        Expectation::Fails(message) => {
+            assert_eq!(output.status.code(), Some(1), "{name}: {talk}");
+            assert!(
+                talk.contains(&message),
+                "{name}: expected {message:?} in {talk:?}"
+            );
+            assert!(output.stdout.is_empty(), "{name}: nothing is rendered");
         }
     }
 }
@@ -52,6 +87,16 @@ fn shortened(mut documents: Vec<Value>) -> Vec<Value> {
         }
     }
     documents
+}
+
+#[test]
+fn an_actor_is_explained_the_same_in_one_step() {
+    let folder = "examples/gpu-inference";
+    let explained = program::asya(&["explain", folder]);
+    assert_eq!(explained.status.code(), Some(0));
+    let in_one_step = program::asya(&["explain", folder, ONE_STEP]);
+    assert_eq!(program::talk(&in_one_step), program::talk(&explained));
+    assert_eq!(in_one_step.stdout, explained.stdout);
 }
 
 #[test]

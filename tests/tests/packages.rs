@@ -20,6 +20,17 @@ const STEPS: [&str; 6] = [
     "report-status",
 ];
 
+/// Each Configuration, and the folders below `apis/` whose Compositions it has. The first one's
+/// definition goes with it.
+const CONFIGURATIONS: &[(&str, &[&str])] = &[
+    (
+        "asya",
+        &["asyncactors.asya.sh", "one-step.asyncactors.asya.sh"],
+    ),
+    ("asya-one-step", &["one-step.asyncactors.asya.sh"]),
+    ("asya-legacy", &["xasyncactors.asya.sh"]),
+];
+
 fn document(path: &str) -> Value {
     let mut documents = documents(&repository().join(path));
     assert_eq!(documents.len(), 1, "{path}");
@@ -49,15 +60,17 @@ fn the_composition_runs_every_step_in_its_order() {
 }
 
 #[test]
-fn each_definition_finds_its_composition_and_the_two_differ_in_names_alone() {
+fn each_definition_finds_its_composition() {
     let mut pipelines = Vec::new();
     for (name, kind) in [
         ("asyncactors.asya.sh", "AsyncActor"),
         ("xasyncactors.asya.sh", "XAsyncActor"),
+        ("one-step.asyncactors.asya.sh", "AsyncActor"),
     ] {
         let definition = document(&format!("apis/{name}/definition.yaml"));
         let composition = document(&format!("apis/{name}/composition.yaml"));
-        assert_eq!(definition["metadata"]["name"], name);
+        let defined = name.trim_start_matches("one-step.");
+        assert_eq!(definition["metadata"]["name"], defined);
         assert_eq!(definition["spec"]["names"]["kind"], kind);
         let default = &definition["spec"]["defaultCompositionRef"]["name"];
         assert_eq!(composition["metadata"]["name"], *default);
@@ -65,27 +78,47 @@ fn each_definition_finds_its_composition_and_the_two_differ_in_names_alone() {
         assert_eq!(*of, json!({"apiVersion": "asya.sh/v1alpha1", "kind": kind}));
         pipelines.push(composition["spec"]["pipeline"].clone());
     }
-    assert_eq!(pipelines[0], pipelines[1]);
+    assert_eq!(pipelines[0], pipelines[1], "they differ in names alone");
+    let one_step = pipelines[2].as_array().unwrap();
+    assert_eq!(one_step.len(), 1);
+    assert_eq!(one_step[0]["functionRef"]["name"], "function-asya");
+    assert_eq!(one_step[0]["input"], Value::Null, "all steps run");
+    let bootstrap = &pipelines[0][0]["requirements"];
+    assert_eq!(one_step[0]["requirements"], *bootstrap);
 }
 
 #[test]
-fn the_configuration_brings_every_function_of_the_pipeline() {
-    let configuration = document("package/configuration/crossplane.yaml");
-    let needed = configuration["spec"]["dependsOn"].as_array().unwrap();
-    let expected = STEPS.map(|step| {
-        json!({
-            "apiVersion": "pkg.crossplane.io/v1",
-            "kind": "Function",
-            "package": format!("${{REGISTRY}}/function-{step}"),
-            "version": "^${VERSION}",
-        })
-    });
-    assert_eq!(needed[..], expected);
+fn each_configuration_brings_what_its_compositions_run_and_the_provider() {
+    for (name, pairs) in CONFIGURATIONS {
+        let configuration = document(&format!("package/{name}/crossplane.yaml"));
+        assert_eq!(configuration["metadata"]["name"], *name);
+        let functions = pairs.iter().flat_map(|pair| {
+            let composition = document(&format!("apis/{pair}/composition.yaml"));
+            let steps = composition["spec"]["pipeline"].as_array().unwrap().clone();
+            let function = |step: &Value| step["functionRef"]["name"].as_str().unwrap().to_owned();
+            steps.iter().map(function).collect::<Vec<_>>()
+        });
+        let functions = functions.map(|function| ("Function", function));
+        let provider = ("Provider", "provider-asya".to_owned());
+        let expected: Vec<Value> = functions
+            .chain([provider])
+            .map(|(kind, package)| {
+                json!({
+                    "apiVersion": "pkg.crossplane.io/v1",
+                    "kind": kind,
+                    "package": format!("${{REGISTRY}}/{package}"),
+                    "version": "^${VERSION}",
+                })
+            })
+            .collect();
+        let needed = configuration["spec"]["dependsOn"].as_array().unwrap();
+        assert_eq!(*needed, expected, "{name}");
+    }
 }
 
 #[test]
 fn each_function_says_what_it_is_and_that_it_composes() {
-    for step in STEPS {
+    for step in STEPS.into_iter().chain(["asya"]) {
         let package = document(&format!("package/function-{step}/crossplane.yaml"));
         assert_eq!(package["metadata"]["name"], format!("function-{step}"));
         assert_eq!(
@@ -151,11 +184,8 @@ fn every_package_builds() {
         let name = format!("function-{step}");
         check_builds(&name, &[root.join("package").join(&name)]);
     }
-    for pair in ["asyncactors.asya.sh", "xasyncactors.asya.sh"] {
-        let parts = [
-            root.join("package/configuration"),
-            root.join("apis").join(pair),
-        ];
-        check_builds(pair, &parts);
+    for (name, pairs) in CONFIGURATIONS {
+        let own = root.join("package").join(name);
+        check_builds(name, &[own, root.join("apis").join(pairs[0])]);
     }
 }

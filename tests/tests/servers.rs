@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use function_sdk_rust::proto::v1::{RequestMeta, Resource, RunFunctionRequest, State};
 use function_sdk_rust::resource::json_to_struct;
 use serde_json::{Value, json};
-use tests::function::{ALL, Function};
+use tests::function::{Function, PROGRAMS};
 use tonic_health::pb::health_client::HealthClient;
 use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus};
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
@@ -47,7 +47,7 @@ fn request(padding: usize) -> RunFunctionRequest {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_function_echoes_the_tag_and_keeps_what_others_desire() {
-    for name in ALL {
+    for name in PROGRAMS {
         let function = Function::start(name);
         let request = request(0);
         let desired = request.desired.clone().unwrap().resources;
@@ -62,7 +62,7 @@ async fn every_function_echoes_the_tag_and_keeps_what_others_desire() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_function_reports_health_its_services_and_metrics() {
-    for name in ALL {
+    for name in PROGRAMS {
         let function = Function::start(name);
         function
             .client()
@@ -121,7 +121,7 @@ async fn services(function: &Function) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_function_takes_requests_far_over_grpcs_four_megabytes() {
-    for name in ALL {
+    for name in PROGRAMS {
         let function = Function::start(name);
         let mut client = function.client().await;
         let taken = client.run_function(request(12 << 20)).await;
@@ -133,7 +133,8 @@ async fn every_function_takes_requests_far_over_grpcs_four_megabytes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_receive_limit_is_given_in_megabytes() {
-    let function = Function::start_with(ALL[0], &["--insecure", "--max-recv-message-size", "1"]);
+    let function =
+        Function::start_with(PROGRAMS[0], &["--insecure", "--max-recv-message-size", "1"]);
     let mut client = function.client().await;
     assert!(client.run_function(request(1 << 19)).await.is_ok());
     assert!(client.run_function(request(2 << 20)).await.is_err());
@@ -141,7 +142,7 @@ async fn the_receive_limit_is_given_in_megabytes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_function_ends_on_sigterm_also_with_a_client_that_stays() {
-    for name in ALL {
+    for name in PROGRAMS {
         let mut function = Function::start(name);
         let mut client = function.client().await;
         client.run_function(request(0)).await.unwrap();

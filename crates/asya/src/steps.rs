@@ -2,13 +2,19 @@
 
 use function_inject_sidecar::{Config, ReadScriptError};
 
-use crate::pipeline::Functions;
+use serde_json::json;
+
+use crate::pipeline::{Composition, Functions};
 
 /// The function that merges flavors.
 pub const RESOLVE_FLAVORS: &str = "function-resolve-flavors";
 
+/// The function that runs all steps, or those that its input names.
+const ALL_STEPS: &str = "function-asya";
+
 /// Every function, by the name of its package.
-const OWN: [&str; 6] = [
+const OWN: [&str; 7] = [
+    ALL_STEPS,
     RESOLVE_FLAVORS,
     "function-render-queue",
     "function-render-deployment",
@@ -22,6 +28,17 @@ pub fn is_own(name: &str) -> bool {
     OWN.contains(&name)
 }
 
+/// The Composition, ended as soon as flavors are merged; none where it merges none.
+pub fn up_to_flavors(composition: Composition) -> Option<Composition> {
+    match composition.clone().up_to(RESOLVE_FLAVORS) {
+        None => {
+            let all = composition.up_to(ALL_STEPS)?;
+            Some(all.telling_the_last("steps", json!(["resolve-flavors"])))
+        }
+        found => found,
+    }
+}
+
 /// All of them, as they run in the cluster. What a function's process reads from
 /// its environment is read from this one's.
 ///
@@ -29,6 +46,7 @@ pub fn is_own(name: &str) -> bool {
 /// When the environment names a runtime script that cannot be read.
 pub fn functions() -> Result<Functions, ReadScriptError> {
     let [
+        all_steps,
         resolve_flavors,
         render_queue,
         render_deployment,
@@ -37,7 +55,11 @@ pub fn functions() -> Result<Functions, ReadScriptError> {
         report_status,
     ] = OWN;
     let sidecar = Config::from_env()?;
+    let sidecar_of_all = sidecar.clone();
     Ok(Functions::none()
+        .with(all_steps, move |request| {
+            function_asya::run(request, &sidecar_of_all)
+        })
         .with(resolve_flavors, function_resolve_flavors::run)
         .with(render_queue, function_render_queue::run)
         .with(render_deployment, function_render_deployment::run)

@@ -98,7 +98,11 @@ struct Actor<'a> {
     timeout: Duration,
 }
 
-fn step(call: &mut Call, config: &Config) -> Result<(), Fault> {
+/// The step itself, for a program that runs several of them in one call.
+///
+/// # Errors
+/// What ends the pipeline.
+pub fn step(call: &mut Call, config: &Config) -> Result<(), Fault> {
     let input: Input = call.input()?;
     let mut targets = target::present(call, &input.target)?;
     if targets.is_empty() {

@@ -1,5 +1,7 @@
 //! One request on its way to its response.
 
+mod several;
+
 use actor::platform::Platform;
 use actor::spec::{Spec, normalise_aliases, without_machinery};
 use actor::status::{ConditionType, Word};
@@ -16,6 +18,8 @@ use crate::identity::is_legacy;
 use crate::input::overlay;
 use crate::require::{Requests, SchemaAnswer};
 use crate::value::{json_to_pb, json_to_struct, struct_to_json, to_map};
+pub use several::{ASKED_KEY, Step, run_steps};
+
 use crate::{
     CommonInput, FACTS_KEY, Facts, Fault, Identity, PLATFORM_KEY, SPEC_KEY, Subject, value,
 };

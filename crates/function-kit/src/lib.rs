@@ -24,7 +24,8 @@
 //! assert!(response.results[0].message.contains("no name"));
 //! ```
 //!
-//! - [`Call`] is one request on its way to its response.
+//! - [`Call`] is one request on its way to its response; [`run`] takes it through one step,
+//!   [`run_steps`] through several.
 //! - [`Fault`] ends the pipeline: Crossplane then changes and deletes nothing.
 //! - [`Facts`] is what earlier steps tell later ones.
 //! - [`serve`] is the `main` of every function.
@@ -49,7 +50,7 @@ pub mod value;
 #[cfg(feature = "cases")]
 pub mod cases;
 
-pub use call::{Call, run};
+pub use call::{ASKED_KEY, Call, Step, run, run_steps};
 pub use facts::{Facts, Note};
 pub use fault::Fault;
 pub use identity::{Identity, Subject};

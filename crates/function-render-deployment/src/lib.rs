@@ -109,7 +109,11 @@ impl Actor<'_> {
     }
 }
 
-fn step(call: &mut Call) -> Result<(), Fault> {
+/// The step itself, for a program that runs several of them in one call.
+///
+/// # Errors
+/// What ends the pipeline.
+pub fn step(call: &mut Call) -> Result<(), Fault> {
     check_forms_of_own_spec(call)?;
     let spec = call.spec()?;
     Form::of(&spec)?;

@@ -54,7 +54,11 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
     function_kit::run(request, step)
 }
 
-fn step(call: &mut Call) -> Result<(), Fault> {
+/// The step itself, for a program that runs several of them in one call.
+///
+/// # Errors
+/// What ends the pipeline.
+pub fn step(call: &mut Call) -> Result<(), Fault> {
     let identity = call.identity()?;
     let spec = call.spec()?;
     let platform = call.platform()?;

@@ -68,7 +68,11 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
     function_kit::run(request, step)
 }
 
-fn step(call: &mut Call) -> Result<(), Fault> {
+/// The step itself, for a program that runs several of them in one call.
+///
+/// # Errors
+/// What ends the pipeline.
+pub fn step(call: &mut Call) -> Result<(), Fault> {
     let spec = call.spec()?;
     if !spec.scaling.enabled() {
         return Ok(());

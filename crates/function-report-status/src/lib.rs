@@ -66,10 +66,14 @@ use observe::Observation;
 
 /// Runs the step.
 pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
-    function_kit::run(request, report)
+    function_kit::run(request, step)
 }
 
-fn report(call: &mut Call) -> Result<(), Fault> {
+/// The step itself, for a program that runs several of them in one call.
+///
+/// # Errors
+/// What ends the pipeline.
+pub fn step(call: &mut Call) -> Result<(), Fault> {
     let input: Input = call.input()?;
     let identity = call.identity()?;
     let spec = call.spec()?;

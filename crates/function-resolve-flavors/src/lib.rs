@@ -71,7 +71,11 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
     function_kit::run(request, step)
 }
 
-fn step(call: &mut Call) -> Result<(), Fault> {
+/// The step itself, for a program that runs several of them in one call.
+///
+/// # Errors
+/// What ends the pipeline.
+pub fn step(call: &mut Call) -> Result<(), Fault> {
     // This step begins the pass. Crossplane hands it the context of its own
     // previous call, in which it has told everything already.
     *call.facts() = Facts::default();

@@ -31,8 +31,16 @@ const GENERATED: &[Generated] = &[
         content: |_| manifest(&schema::xrd()),
     },
     Generated {
+        path: "apis/one-step.asyncactors.asya.sh/definition.yaml",
+        content: |_| manifest(&schema::one_step_xrd()),
+    },
+    Generated {
         path: "apis/xasyncactors.asya.sh/definition.yaml",
         content: |_| manifest(&schema::legacy_xrd()),
+    },
+    Generated {
+        path: "package/function-asya/input/asya.fn.asya.sh_inputs.yaml",
+        content: |_| input::<function_asya::Input>("asya"),
     },
     Generated {
         path: "package/function-inject-sidecar/input/inject-sidecar.fn.asya.sh_inputs.yaml",

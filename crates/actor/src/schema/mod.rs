@@ -25,7 +25,7 @@ pub use crd::{
     binding_crd, cluster_provider_config_crd, health_crd, provider_config_crd, queue_crd, usage_crd,
 };
 pub use input::input_crd;
-pub use xrd::{legacy_xrd, xrd};
+pub use xrd::{legacy_xrd, one_step_xrd, xrd};
 
 use serde_json::Value;
 

@@ -9,8 +9,18 @@ use crate::{GROUP, KIND, VERSION};
 
 const PLURAL: &str = "asyncactors";
 
-/// `AsyncActor` as a namespaced composite resource.
+/// `AsyncActor` as a namespaced composite resource, composed by six functions.
 pub fn xrd() -> Value {
+    modern_xrd(&format!("{PLURAL}.{GROUP}"))
+}
+
+/// The same, composed by one function. It takes the place of [`xrd`].
+pub fn one_step_xrd() -> Value {
+    modern_xrd(&format!("one-step.{PLURAL}.{GROUP}"))
+}
+
+/// Core takes any Composition that fits unless the definition names one.
+fn modern_xrd(default_composition: &str) -> Value {
     json!({
         "apiVersion": "apiextensions.crossplane.io/v2",
         "kind": "CompositeResourceDefinition",
@@ -19,7 +29,7 @@ pub fn xrd() -> Value {
             "scope": "Namespaced",
             "group": GROUP,
             "names": names(),
-            "defaultCompositionRef": {"name": format!("{PLURAL}.{GROUP}")},
+            "defaultCompositionRef": {"name": default_composition},
             "versions": [version(false)],
         },
     })

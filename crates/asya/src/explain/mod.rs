@@ -23,7 +23,7 @@ pub use form::{document, table};
 use crate::pipeline::{
     EngineError, Functions, Inputs, Machinery, Object, Outcome, RESOURCE_NAME, RenderError, outcome,
 };
-use crate::steps::RESOLVE_FLAVORS;
+use crate::steps::{RESOLVE_FLAVORS, up_to_flavors};
 
 /// What stands in place of a value that may be secret.
 const HIDDEN: &str = "***";
@@ -82,7 +82,7 @@ pub fn explain(inputs: &Inputs, functions: &Functions) -> Result<Explanation, Re
         actor: name(inputs).to_owned(),
         ..Explanation::default()
     };
-    let Some(composition) = inputs.composition.clone().up_to(RESOLVE_FLAVORS) else {
+    let Some(composition) = up_to_flavors(inputs.composition.clone()) else {
         explanation.faults.push(format!(
             "Composition {:?} has no step that runs {RESOLVE_FLAVORS}, which knows who set what",
             inputs.composition.name()

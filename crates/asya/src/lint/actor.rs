@@ -20,7 +20,7 @@ use super::place::Places;
 use crate::pipeline::{
     Composite, EngineError, Inputs, Machinery, Object, Outcome, RenderError, Schemas, outcome,
 };
-use crate::steps::RESOLVE_FLAVORS;
+use crate::steps::up_to_flavors;
 
 /// What an actor may be made of.
 #[derive(Debug, Default)]
@@ -139,10 +139,7 @@ fn inputs(
     let composition = if missing.is_empty() {
         composition
     } else {
-        composition
-            .clone()
-            .up_to(RESOLVE_FLAVORS)
-            .unwrap_or(composition)
+        up_to_flavors(composition.clone()).unwrap_or(composition)
     };
     let present = world.flavors.values().chain(&world.platform);
     let mut required: Vec<Object> = present.map(|config| config.object.clone()).collect();

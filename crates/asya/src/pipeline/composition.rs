@@ -199,6 +199,16 @@ impl Composition {
         Some(self)
     }
 
+    /// The same Composition, with this field in the input of its last step.
+    #[must_use]
+    pub fn telling_the_last(mut self, field: &str, value: Value) -> Self {
+        if let Some(step) = self.steps.last_mut() {
+            let input = step.input.get_or_insert_default();
+            input.insert(field.to_owned(), value);
+        }
+        self
+    }
+
     /// Says whether this is a Composition for that XR.
     ///
     /// # Errors

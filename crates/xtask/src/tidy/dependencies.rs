@@ -17,6 +17,7 @@ const LAYERS: &[&[&str]] = &[
         "function-resolve-flavors",
         "provider-asya",
     ],
+    &["function-asya"],
     &["asya"],
     &["tests", "xtask"],
 ];

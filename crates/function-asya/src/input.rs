@@ -1,0 +1,112 @@
+//! What the Composition may tell this function.
+
+use std::fmt;
+
+use function_kit::{Fault, QueueInput};
+use serde::Deserialize;
+
+/// Input of the function: `asya.fn.asya.sh/v1alpha1`, kind `Input`. None is needed.
+///
+/// Beside `steps` it holds what the inputs of the steps hold, once for all of them.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Input {
+    /// The steps to run, each once and in the order of the pipeline; all of them unless
+    /// given. What a step needs of those left out comes from the functions before this
+    /// one, or from this input.
+    pub steps: Option<Vec<StepName>>,
+    /// Composition-resource name of a workload that another function renders, to be
+    /// given a sidecar and to be scaled. Unless given: the one that render-deployment
+    /// renders.
+    pub target: Option<String>,
+    /// Image of the sidecar, where neither the actor nor the platform names one.
+    pub sidecar_image: Option<String>,
+    /// What resolve-flavors is told. `platform` is for every step.
+    #[serde(flatten)]
+    pub resolve_flavors: function_resolve_flavors::Input,
+    /// The queue's name, in place of the platform's template.
+    #[serde(flatten)]
+    pub queue: QueueInput,
+    /// What report-status is told.
+    #[serde(flatten)]
+    pub report_status: function_report_status::Input,
+}
+
+/// A step of the pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum StepName {
+    /// Flavors and the actor's own fields become one resolved spec.
+    ResolveFlavors,
+    /// The queue.
+    RenderQueue,
+    /// The workload.
+    RenderDeployment,
+    /// Sidecar, state proxies, runtime script.
+    InjectSidecar,
+    /// Autoscaling.
+    RenderScaledobject,
+    /// Status, conditions, readiness.
+    ReportStatus,
+}
+
+impl StepName {
+    /// All of them, in the order of the pipeline.
+    pub const ALL: [Self; 6] = [
+        Self::ResolveFlavors,
+        Self::RenderQueue,
+        Self::RenderDeployment,
+        Self::InjectSidecar,
+        Self::RenderScaledobject,
+        Self::ReportStatus,
+    ];
+}
+
+impl fmt::Display for StepName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ResolveFlavors => "resolve-flavors",
+            Self::RenderQueue => "render-queue",
+            Self::RenderDeployment => "render-deployment",
+            Self::InjectSidecar => "inject-sidecar",
+            Self::RenderScaledobject => "render-scaledobject",
+            Self::ReportStatus => "report-status",
+        })
+    }
+}
+
+impl Input {
+    /// The steps to run.
+    ///
+    /// # Errors
+    /// When the list is empty, or not in the order of the pipeline: no step could read
+    /// what a later one writes.
+    pub(crate) fn steps(&self) -> Result<&[StepName], Fault> {
+        let Some(steps) = &self.steps else {
+            return Ok(&StepName::ALL);
+        };
+        if steps.is_empty() {
+            return Err(fault(
+                "steps is empty: name the steps to run, or leave it out to run all",
+            ));
+        }
+        match steps.windows(2).find(|pair| pair[0] >= pair[1]) {
+            None => Ok(steps),
+            Some(pair) => {
+                let order = StepName::ALL.map(|step| step.to_string()).join(", ");
+                Err(fault(&format!(
+                    "steps has \"{}\" after \"{}\": each step runs once, in the order {order}",
+                    pair[1], pair[0]
+                )))
+            }
+        }
+    }
+}
+
+fn fault(message: &str) -> Fault {
+    Fault::config(format!(
+        "the Composition's input for this step is invalid: {message}"
+    ))
+}
