@@ -2,12 +2,14 @@
 //!
 //! - `real` builds the real Crossplane programs that tests judge our output with;
 //! - `generate` writes the files that follow from the Rust types, or checks that they are fresh;
+//! - `package` makes images and Crossplane packages;
 //! - `tidy` enforces what neither the compiler nor clippy can;
 //! - `test` runs every test there is, in the order in which they need each other.
 //!
 //! Exit code 0: done, or everything holds; 1: a check found something; 2: the chore itself failed.
 
 mod generate;
+mod package;
 mod real;
 mod test;
 mod tidy;
@@ -41,6 +43,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Make images and Crossplane packages of everything that is installed
+    Package(package::Options),
     /// Check the project's invariants and report every violation
     Tidy,
     /// Run every test: Rust, documentation, runtime script
@@ -78,6 +82,7 @@ fn run(chore: Chore, out: &mut impl Write) -> Result<Verdict> {
     match chore {
         Chore::Real(options) => real::run(&root, &options, out),
         Chore::Generate { check } => generate::run(&root, check, out),
+        Chore::Package(options) => package::run(&root, &options, out),
         Chore::Tidy => tidy::run(&root, out),
         Chore::Test { no_real } => test::run(&root, no_real, out),
     }

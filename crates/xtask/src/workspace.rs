@@ -49,6 +49,8 @@ pub(crate) struct Package {
     id: String,
     pub(crate) name: String,
     pub(crate) version: String,
+    /// An SPDX expression, or licences between slashes as was once the custom.
+    pub(crate) license: Option<String>,
     manifest_path: PathBuf,
     /// As declared in its manifest; features that are off do not matter here.
     pub(crate) dependencies: Vec<Dependency>,

@@ -132,7 +132,7 @@ impl Questions {
 mod tests {
     use std::cell::RefCell;
 
-    use function_sdk_rust::proto::v1::{Resources, Severity};
+    use function_sdk_rust::proto::v1::{Resource, Resources, Severity};
     use serde_json::Value;
 
     use super::*;
@@ -168,7 +168,7 @@ mod tests {
                 .map(|key| {
                     let found = exists.contains(&key.as_str());
                     let items = if found {
-                        vec![Default::default()]
+                        vec![Resource::default()]
                     } else {
                         Vec::new()
                     };

@@ -1,0 +1,217 @@
+//! From a product to its image.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::base::Base;
+use super::catalogue::{ACTOR, Kind, Product};
+use super::content::{Content, Publication, examples};
+use super::image::{Process, Recipe};
+use super::layer::{Files, Layer, Role};
+use super::platform::Platform;
+use super::sbom::{self, Component};
+use super::{programs, roots};
+use crate::cannot;
+use crate::workspace::Metadata;
+
+/// Where the program is in its image; the same everywhere, so that the Dockerfile can be one.
+pub(super) const PROGRAM: &str = "program";
+
+/// Ports of functions and providers: metrics, and gRPC or webhooks.
+const PORTS: &[u16] = &[8080, 9443];
+
+/// Folder in which handlers lie, below the root of their image.
+pub(super) const HANDLERS: &str = "app";
+
+/// Where images are assembled, and from what.
+#[derive(Debug)]
+pub(super) struct Workshop<'a> {
+    /// The repository.
+    pub(super) root: &'a Path,
+    pub(super) metadata: &'a Metadata,
+    pub(super) publication: Publication,
+    pub(super) platform: Platform,
+    /// Folder with the programs.
+    pub(super) programs: PathBuf,
+    /// Image with Python.
+    pub(super) python: Option<Base>,
+}
+
+/// What an image is made of, and the document that says what is in it.
+#[derive(Debug)]
+pub(super) struct Assembled {
+    pub(super) recipe: Recipe,
+    pub(super) sbom: Vec<u8>,
+}
+
+impl Workshop<'_> {
+    /// Puts the product together.
+    pub(super) fn assemble(&self, product: &Product) -> Result<Assembled> {
+        match &product.kind {
+            Kind::Program {
+                calls_out,
+                examples,
+            } => self.program(product.name, *calls_out, examples),
+            Kind::Configuration { files } => self.configuration(product.name, files),
+            Kind::Handlers {
+                description,
+                folder,
+            } => self.handlers(product.name, description, folder),
+        }
+    }
+
+    fn program(&self, name: &str, calls_out: bool, examples: &[&str]) -> Result<Assembled> {
+        let content = self.content(name, &[])?;
+        let mut inside = sbom::crates_in(self.root, self.metadata, name, self.platform)?;
+        let program = programs::read(&self.programs, name, self.platform)?;
+        let mut files = Files::default().with_program(PROGRAM, program);
+        if calls_out {
+            files = files.with(roots::PATH, roots::bundle());
+            inside.extend(self.roots());
+        }
+        let sbom = self.sbom(name, &inside)?;
+        let files = files.with(&sbom_path(name), sbom.clone());
+        let process = Process {
+            entrypoint: vec![format!("/{PROGRAM}")],
+            ports: PORTS,
+            ..Process::default()
+        };
+        Ok(Assembled {
+            recipe: Recipe {
+                platform: self.platform,
+                about: self.about(name, content.annotation("description")),
+                base: None,
+                layers: self.layers(files, &content, examples)?,
+                process: Some(process),
+            },
+            sbom,
+        })
+    }
+
+    fn configuration(&self, name: &str, payload: &[&str]) -> Result<Assembled> {
+        let content = self.content(name, payload)?;
+        let sbom = self.sbom(name, &BTreeSet::new())?;
+        let files = Files::default().with(&sbom_path(name), sbom.clone());
+        Ok(Assembled {
+            recipe: Recipe {
+                platform: self.platform,
+                about: self.about(name, content.annotation("description")),
+                base: None,
+                layers: self.layers(files, &content, ACTOR)?,
+                process: None,
+            },
+            sbom,
+        })
+    }
+
+    fn handlers(&self, name: &str, description: &str, folder: &str) -> Result<Assembled> {
+        let sbom = self.sbom(name, &BTreeSet::new())?;
+        let mut files = Files::default().with(&sbom_path(name), sbom.clone());
+        let folder = self.root.join(folder);
+        let package = folder.file_name().unwrap_or_default().to_string_lossy();
+        for path in python_files(&folder)? {
+            let content = fs::read(&path).with_context(|| cannot("read", &path))?;
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            files = files.with(&format!("{HANDLERS}/{package}/{file}"), content);
+        }
+        let process = Process {
+            env: &[("PYTHONPATH", "/app"), ("PYTHONDONTWRITEBYTECODE", "1")],
+            working_dir: Some("/app"),
+            ..Process::default()
+        };
+        Ok(Assembled {
+            recipe: Recipe {
+                platform: self.platform,
+                about: self.about(name, Some(description)),
+                base: self.python.clone(),
+                layers: vec![files.into_layer(None)?],
+                process: Some(process),
+            },
+            sbom,
+        })
+    }
+
+    fn content(&self, name: &str, payload: &[&str]) -> Result<Content> {
+        let files = self.below_root(payload);
+        let folder = self.root.join("package").join(name);
+        Content::read(&folder, &files, &self.publication)
+    }
+
+    /// The files of the image itself, then those that Crossplane and its tools look for.
+    fn layers(&self, files: Files, content: &Content, shown: &[&str]) -> Result<Vec<Layer>> {
+        let package = Files::default().with("package.yaml", content.stream()?);
+        let shown = examples(&self.below_root(shown))?;
+        let shown = Files::default().with(".up/examples.yaml", shown);
+        Ok(vec![
+            files.into_layer(None)?,
+            package.into_layer(Some(Role::Package))?,
+            shown.into_layer(Some(Role::Examples))?,
+        ])
+    }
+
+    fn below_root(&self, paths: &[&str]) -> Vec<PathBuf> {
+        paths.iter().map(|path| self.root.join(path)).collect()
+    }
+
+    fn about(&self, name: &str, description: Option<&str>) -> BTreeMap<String, String> {
+        let known = [
+            ("title", Some(name)),
+            ("version", Some(self.publication.version.as_str())),
+            ("description", description),
+            ("licenses", Some("Apache-2.0")),
+            ("source", self.publication.source.as_deref()),
+        ];
+        known
+            .into_iter()
+            .filter_map(|(key, value)| {
+                let key = format!("org.opencontainers.image.{key}");
+                Some((key, value?.to_owned()))
+            })
+            .collect()
+    }
+
+    fn sbom(&self, name: &str, inside: &BTreeSet<Component>) -> Result<Vec<u8>> {
+        let version = &self.publication.version;
+        let repository = format!("{}/{name}", self.publication.registry);
+        let image = Component {
+            name: name.to_owned(),
+            version: version.clone(),
+            license: Some("Apache-2.0".to_owned()),
+            purl: format!("pkg:oci/{name}@v{version}?repository_url={repository}"),
+        };
+        sbom::document(&image, inside)
+    }
+
+    /// The crate that has the authorities: data in the image, linked into nothing.
+    fn roots(&self) -> Option<Component> {
+        let mut packages = self.metadata.packages.iter();
+        let package = packages.find(|package| package.name == roots::CRATE)?;
+        Some(Component {
+            name: package.name.clone(),
+            version: package.version.clone(),
+            license: package.license.clone(),
+            purl: format!("pkg:cargo/{}@{}", package.name, package.version),
+        })
+    }
+}
+
+fn sbom_path(name: &str) -> String {
+    format!("{name}.{}", sbom::EXTENSION)
+}
+
+/// The Python files of a folder, sorted.
+fn python_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| cannot("read", folder))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.with_context(|| cannot("read", folder))?.path();
+        if path.extension().is_some_and(|extension| extension == "py") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}

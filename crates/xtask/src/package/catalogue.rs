@@ -1,0 +1,111 @@
+//! What is packaged, and what each package is made of.
+
+/// One thing that is packaged: an image, and unless it holds handlers also a Crossplane package.
+#[derive(Debug)]
+pub(super) struct Product {
+    /// Name of the image's repository, and of the folder below `package/`.
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// A function or provider: a program of that name in an image of its own.
+    Program {
+        /// Whether it calls servers whose certificates it must be able to judge.
+        calls_out: bool,
+        /// Manifests that show its use, relative to the repository.
+        examples: &'static [&'static str],
+    },
+    /// Definitions and Compositions.
+    Configuration {
+        /// Its payload, relative to the repository.
+        files: &'static [&'static str],
+    },
+    /// Handlers in Python, for the container `asya-runtime`.
+    Handlers {
+        /// What it is, for people.
+        description: &'static str,
+        /// Folder of the Python package, relative to the repository.
+        folder: &'static str,
+    },
+}
+
+const SIX_STEPS: &str = "apis/asyncactors.asya.sh/composition.yaml";
+const ONE_STEP: &str = "apis/one-step.asyncactors.asya.sh/composition.yaml";
+
+/// What users of a Configuration write; the same for all three.
+pub(super) const ACTOR: &[&str] = &[
+    "examples/gpu-inference/platform.yaml",
+    "examples/gpu-inference/flavors.yaml",
+    "examples/gpu-inference/xr.yaml",
+];
+
+/// A function is shown in the Composition that runs it.
+const fn function(name: &'static str, examples: &'static [&'static str]) -> Product {
+    let kind = Kind::Program {
+        calls_out: false,
+        examples,
+    };
+    Product { name, kind }
+}
+
+/// Everything, programs first.
+pub(super) const PRODUCTS: &[Product] = &[
+    function("function-resolve-flavors", &[SIX_STEPS]),
+    function("function-render-queue", &[SIX_STEPS]),
+    function("function-render-deployment", &[SIX_STEPS]),
+    function("function-inject-sidecar", &[SIX_STEPS]),
+    function("function-render-scaledobject", &[SIX_STEPS]),
+    function("function-report-status", &[SIX_STEPS]),
+    function("function-asya", &[ONE_STEP]),
+    Product {
+        name: "provider-asya",
+        kind: Kind::Program {
+            calls_out: true,
+            examples: &["package/provider-asya/examples/queue.yaml"],
+        },
+    },
+    Product {
+        name: "asya",
+        kind: Kind::Configuration {
+            files: &[
+                "apis/asyncactors.asya.sh/definition.yaml",
+                SIX_STEPS,
+                ONE_STEP,
+            ],
+        },
+    },
+    Product {
+        name: "asya-one-step",
+        kind: Kind::Configuration {
+            files: &[
+                "apis/one-step.asyncactors.asya.sh/definition.yaml",
+                ONE_STEP,
+            ],
+        },
+    },
+    Product {
+        name: "asya-legacy",
+        kind: Kind::Configuration {
+            files: &[
+                "apis/xasyncactors.asya.sh/definition.yaml",
+                "apis/xasyncactors.asya.sh/composition.yaml",
+            ],
+        },
+    },
+    Product {
+        name: "asya-rest-adapter",
+        kind: Kind::Handlers {
+            description: "Handlers that forward messages to inference servers.",
+            folder: "runtime/adapters",
+        },
+    },
+    Product {
+        name: "asya-end-actors",
+        kind: Kind::Handlers {
+            description: "Handlers of the actors at which routes end.",
+            folder: "runtime/end_actors",
+        },
+    },
+];

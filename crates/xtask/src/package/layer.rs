@@ -1,0 +1,177 @@
+//! Layers of images: the same files give the same bytes, whoever packs them and when.
+//!
+//! Entries are sorted, owned by root and of the year 1970, and the compressed stream names neither
+//! a time nor a system.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+
+use anyhow::{Context, Result};
+use flate2::{Compression, GzBuilder};
+use sha2::{Digest, Sha256};
+use tar::{Builder, EntryType, Header};
+
+/// What Crossplane's tools find in a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// `package.yaml`. At most one layer has this role.
+    Package,
+    /// `.up/examples.yaml`.
+    Examples,
+}
+
+impl Role {
+    /// Value of [`ROLE_KEY`]. Source: `pkg/xpkg` of crossplane-runtime 2.3.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Package => "base",
+            Self::Examples => "upbound",
+        }
+    }
+}
+
+/// Annotation of a layer's descriptor with its role. In a tarball, which has no descriptors, labels
+/// of the image take its place: this, a colon and the layer's digest.
+pub(super) const ROLE_KEY: &str = "io.crossplane.xpkg";
+
+/// Files by their path, which is relative to the image's root.
+#[derive(Debug, Default)]
+pub(super) struct Files(BTreeMap<String, (u32, Vec<u8>)>);
+
+impl Files {
+    /// The same files and one more that everybody can read.
+    #[must_use]
+    pub(super) fn with(self, path: &str, content: impl Into<Vec<u8>>) -> Self {
+        self.with_mode(path, 0o644, content)
+    }
+
+    /// The same files and one more that everybody can run.
+    #[must_use]
+    pub(super) fn with_program(self, path: &str, content: impl Into<Vec<u8>>) -> Self {
+        self.with_mode(path, 0o755, content)
+    }
+
+    fn with_mode(mut self, path: &str, mode: u32, content: impl Into<Vec<u8>>) -> Self {
+        self.0.insert(path.to_owned(), (mode, content.into()));
+        self
+    }
+
+    /// Packs them.
+    pub(super) fn into_layer(self, role: Option<Role>) -> Result<Layer> {
+        let tar = self.tar().context("cannot pack a layer")?;
+        let diff_id = digest(&tar);
+        let mut gzip = GzBuilder::new().write(Vec::new(), Compression::best());
+        gzip.write_all(&tar)
+            .and_then(|()| gzip.finish())
+            .map(|bytes| Layer {
+                digest: digest(&bytes),
+                diff_id,
+                bytes,
+                role,
+            })
+            .context("cannot compress a layer")
+    }
+
+    fn tar(self) -> std::io::Result<Vec<u8>> {
+        let mut tar = Builder::new(Vec::new());
+        for folder in self.folders() {
+            let mut header = header(0o755, 0);
+            header.set_entry_type(EntryType::Directory);
+            tar.append_data(&mut header, format!("{folder}/"), std::io::empty())?;
+        }
+        for (path, (mode, content)) in self.0 {
+            let mut header = header(mode, content.len() as u64);
+            tar.append_data(&mut header, path, content.as_slice())?;
+        }
+        tar.into_inner()
+    }
+
+    /// Every folder above a file, those above before those below.
+    fn folders(&self) -> BTreeSet<String> {
+        let paths = self.0.keys();
+        paths
+            .flat_map(|path| path.match_indices('/').map(|(at, _)| path[..at].to_owned()))
+            .collect()
+    }
+}
+
+/// The header of an entry that says nothing of who packs it.
+pub(super) fn header(mode: u32, size: u64) -> Header {
+    let mut header = Header::new_ustar();
+    header.set_mode(mode);
+    header.set_size(size);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header
+}
+
+/// A packed and compressed layer.
+#[derive(Debug)]
+pub(super) struct Layer {
+    /// Digest of `bytes`.
+    pub(super) digest: String,
+    /// Digest of what is compressed in them.
+    pub(super) diff_id: String,
+    pub(super) bytes: Vec<u8>,
+    pub(super) role: Option<Role>,
+}
+
+/// `sha256:` and the hash.
+pub(super) fn digest(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut text = "sha256:".to_owned();
+    for byte in Sha256::digest(bytes) {
+        // Writing to a String does not fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use flate2::read::GzDecoder;
+
+    use super::*;
+
+    #[test]
+    fn the_order_in_which_files_are_added_does_not_matter() {
+        let one = Files::default().with("a", "1").with("b/c", "2");
+        let other = Files::default().with("b/c", "2").with("a", "1");
+        let digests = [one, other].map(|files| files.into_layer(None).unwrap().digest);
+        assert_eq!(digests[0], digests[1]);
+    }
+
+    #[test]
+    fn a_layer_tells_nothing_of_when_and_by_whom_it_was_packed() {
+        let files = Files::default()
+            .with_program("program", "x")
+            .with("etc/ssl/certs/a.crt", "y");
+        let layer = files.into_layer(Some(Role::Package)).unwrap();
+        assert_eq!(layer.bytes[4..8], [0; 4], "no time in the gzip header");
+        let mut tar = Vec::new();
+        GzDecoder::new(layer.bytes.as_slice())
+            .read_to_end(&mut tar)
+            .unwrap();
+        assert_eq!(digest(&tar), layer.diff_id);
+        let mut seen = Vec::new();
+        for entry in tar::Archive::new(tar.as_slice()).entries().unwrap() {
+            let entry = entry.unwrap();
+            let header = entry.header();
+            let owner = (header.uid().unwrap(), header.gid().unwrap());
+            assert_eq!((owner, header.mtime().unwrap()), ((0, 0), 0));
+            let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            seen.push((path, header.mode().unwrap()));
+        }
+        let expected = [
+            ("etc/", 0o755),
+            ("etc/ssl/", 0o755),
+            ("etc/ssl/certs/", 0o755),
+            ("etc/ssl/certs/a.crt", 0o644),
+            ("program", 0o755),
+        ];
+        assert_eq!(seen, expected.map(|(path, mode)| (path.to_owned(), mode)));
+    }
+}

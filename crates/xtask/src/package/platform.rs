@@ -1,0 +1,66 @@
+//! What an image runs on.
+
+use std::fmt;
+use std::str::FromStr;
+
+use oci_spec::image::Arch;
+
+/// A platform that images are built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Platform {
+    /// `linux/amd64`
+    Amd64,
+    /// `linux/arm64`
+    Arm64,
+}
+
+impl Platform {
+    /// What Rust calls it. The gnu target links the C library statically too, if asked.
+    pub(super) fn target(self) -> &'static str {
+        match self {
+            Self::Amd64 => "x86_64-unknown-linux-gnu",
+            Self::Arm64 => "aarch64-unknown-linux-gnu",
+        }
+    }
+
+    /// What images call it.
+    pub(super) fn arch(self) -> Arch {
+        match self {
+            Self::Amd64 => Arch::Amd64,
+            Self::Arm64 => Arch::ARM64,
+        }
+    }
+
+    /// What ELF calls it.
+    pub(super) fn machine(self) -> u16 {
+        match self {
+            Self::Amd64 => object::elf::EM_X86_64,
+            Self::Arm64 => object::elf::EM_AARCH64,
+        }
+    }
+
+    /// Name of a folder for it.
+    pub(super) fn folder(self) -> String {
+        self.to_string().replace('/', "-")
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Amd64 => "linux/amd64",
+            Self::Arm64 => "linux/arm64",
+        })
+    }
+}
+
+impl FromStr for Platform {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::Amd64, Self::Arm64]
+            .into_iter()
+            .find(|platform| platform.to_string() == text)
+            .ok_or_else(|| "expected linux/amd64 or linux/arm64".to_owned())
+    }
+}
