@@ -217,9 +217,10 @@ mod tests {
 
     #[test]
     fn a_package_says_once_what_it_is() {
+        type Files<'a> = &'a [(&'a str, &'a str)];
         let meta = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\n";
         let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n";
-        let cases: [(&str, &[(&str, &str)], Option<&str>); 4] = [
+        let cases: [(&str, Files, Option<&str>); 4] = [
             (
                 "once",
                 &[("crossplane.yaml", meta), ("input/i.yaml", crd)],

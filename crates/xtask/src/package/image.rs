@@ -125,7 +125,7 @@ impl Recipe {
             .created(CREATED)
             .architecture(self.platform.arch())
             .os(Os::Linux)
-            .config(self.config(of_base.unwrap_or_default())?)
+            .config(self.config(of_base.unwrap_or_default()))
             .rootfs(
                 RootFsBuilder::default()
                     .typ("layers")
@@ -136,7 +136,7 @@ impl Recipe {
             .build()?)
     }
 
-    fn config(&self, of_base: Config) -> Result<Config> {
+    fn config(&self, of_base: Config) -> Config {
         let mut labels = of_base.labels().clone().unwrap_or_default();
         labels.extend(self.about.clone());
         for layer in &self.layers {
@@ -146,7 +146,7 @@ impl Recipe {
         let mut config = of_base;
         config.set_labels(Some(labels));
         let Some(process) = &self.process else {
-            return Ok(config);
+            return config;
         };
         config.set_user(Some(USER.to_owned()));
         if !process.entrypoint.is_empty() {
@@ -169,7 +169,7 @@ impl Recipe {
         if let Some(folder) = process.working_dir {
             config.set_working_dir(Some(folder.to_owned()));
         }
-        Ok(config)
+        config
     }
 }
 

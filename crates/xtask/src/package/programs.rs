@@ -41,13 +41,21 @@ pub(super) fn build(
 
 /// No C library in the image, and no path of this machine in the program.
 fn rust_flags(root: &Path) -> String {
-    let given = std::env::var("RUSTFLAGS").unwrap_or_default();
-    format!(
-        "{given} -C target-feature=+crt-static --remap-path-prefix={}=/asya",
-        root.display()
-    )
-    .trim_start()
-    .to_owned()
+    let given = std::env::var("RUSTFLAGS").ok();
+    let mut flags = Vec::from_iter(given);
+    flags.push("-C target-feature=+crt-static".to_owned());
+    let places = [(Some(root.to_owned()), "/asya"), (cargo_home(), "/cargo")];
+    for (place, name) in places {
+        flags.extend(place.map(|place| format!("--remap-path-prefix={}={name}", place.display())));
+    }
+    flags.join(" ")
+}
+
+/// Where Cargo keeps the sources of other crates.
+fn cargo_home() -> Option<PathBuf> {
+    let of_user = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo"));
+    let given = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    given.or_else(of_user)
 }
 
 /// A program that can run in an image that holds nothing else.

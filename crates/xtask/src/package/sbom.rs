@@ -1,4 +1,4 @@
-//! What is inside an image, as a CycloneDX document: <https://cyclonedx.org/docs/1.5/json/>.
+//! What is inside an image, as a `CycloneDX` document: <https://cyclonedx.org/docs/1.5/json/>.
 //!
 //! Without a serial number and a time, so that the same content gives the same bytes.
 
