@@ -22,7 +22,12 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 /// Kinds of Crossplane's own and those that it serves, which this cluster does not have.
-const OF_CROSSPLANE: [&str; 3] = ["AsyncActor", "DeploymentRuntimeConfig", "Provider"];
+const OF_CROSSPLANE: [&str; 4] = [
+    "AsyncActor",
+    "Configuration",
+    "DeploymentRuntimeConfig",
+    "Provider",
+];
 
 /// Words in the same letters as reasons that are none: kinds, and a policy.
 const NO_REASONS: [&str; 3] = ["LateInitialize", "ScaledObject", "TriggerAuthentication"];
