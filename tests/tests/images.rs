@@ -93,6 +93,9 @@ fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", hash.concat())
 }
 
+/// Contents by path.
+type Files = BTreeMap<String, Vec<u8>>;
+
 /// An image in the OCI layout.
 struct Layout(PathBuf);
 
@@ -131,7 +134,7 @@ impl Layout {
     }
 
     /// The files of each layer, and the value of Crossplane's annotation.
-    fn layers(&self) -> Vec<(Option<String>, BTreeMap<String, Vec<u8>>)> {
+    fn layers(&self) -> Vec<(Option<String>, Files)> {
         let (manifest, configuration) = (self.manifest(), self.configuration());
         let layers = manifest["layers"].as_array().unwrap();
         let diff_ids = configuration["rootfs"]["diff_ids"].as_array().unwrap();
@@ -156,7 +159,7 @@ impl Layout {
         let mut of_role = layers.filter(|(found, _)| found.as_deref() == Some(role));
         let (_, files) = of_role.next().unwrap();
         assert!(of_role.next().is_none(), "one layer is {role}");
-        let (path, content) = files.into_iter().last().unwrap();
+        let (path, content) = files.into_iter().next_back().unwrap();
         (path, String::from_utf8(content).unwrap())
     }
 }
@@ -168,9 +171,9 @@ fn unzipped(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The files of an archive; folders are left out.
-fn files(tar: &[u8]) -> BTreeMap<String, Vec<u8>> {
+fn files(tar: &[u8]) -> Files {
     let mut archive = tar::Archive::new(tar);
-    let mut files = BTreeMap::new();
+    let mut files = Files::new();
     for entry in archive.entries().unwrap() {
         let mut entry = entry.unwrap();
         let path = entry.path().unwrap().to_str().unwrap().to_owned();
@@ -245,8 +248,9 @@ fn every_image_is_what_its_digests_say_and_runs_without_root() {
         };
         assert_eq!(configuration["config"]["User"], user, "{name}");
         let files = layout.layers().into_iter().flat_map(|(_, files)| files);
-        let bom = files.filter(|(path, _)| path.ends_with(".cdx.json")).last();
-        let (path, bom) = bom.unwrap();
+        // That of the base comes before.
+        let mut boms = files.filter(|(path, _)| path.ends_with(".cdx.json"));
+        let (path, bom) = boms.next_back().unwrap();
         assert_eq!(path, format!("{name}.cdx.json"));
         assert_eq!(bom, fs::read(output.join(path)).unwrap());
     }
