@@ -159,6 +159,10 @@ pub fn decide(facts: &Facts) -> Step {
         // Looking at somebody else's queue takes nothing away from them.
         return Step::Rest;
     }
+    if facts.is_new && found.mark == Mark::None {
+        // The mark was given when the queue was made, and may show later than the queue.
+        return Step::Wait(Waiting::Visibility);
+    }
     if let Some(refusal) = refusal(facts, found) {
         return Step::Refuse(refusal);
     }
@@ -198,6 +202,9 @@ fn decide_deletion(facts: &Facts, deletion: Deletion) -> Step {
     let is_ours = match &found.mark {
         Mark::Of(owner) => owner == facts.mark.as_str(),
         Mark::Unread => true,
+        Mark::None if facts.is_new && facts.policies.may_delete() => {
+            return Step::Wait(Waiting::Visibility);
+        }
         Mark::None => false,
     };
     if !is_ours || !facts.policies.may_delete() {

@@ -200,6 +200,14 @@ fn nobody_takes_a_queue_by_accident() {
             Step::Refuse(Refusal::Unmarked { name: name() }),
         ),
         (
+            "made just now, and its mark does not show yet",
+            Case {
+                is_new: true,
+                ..unmarked(Adoption::NotAsked)
+            },
+            Step::Wait(Waiting::Visibility),
+        ),
+        (
             "nobody's, adoption forbidden",
             unmarked(Adoption::Forbidden),
             Step::Refuse(Refusal::AdoptionForbidden { name: name() }),
@@ -345,9 +353,18 @@ fn a_queue_is_deleted_when_it_is_ours_and_nothing_needs_it() {
             Step::Release,
         ),
         (
+            "made just now, and its mark does not show yet",
+            Case {
+                is_new: true,
+                ..Case::deleted(present(Mark::None, &[]))
+            },
+            Step::Wait(Waiting::Visibility),
+        ),
+        (
             "to be kept",
             Case {
                 policies: &["Observe", "Create", "Update"],
+                is_new: true,
                 ..deleted()
             },
             Step::Release,

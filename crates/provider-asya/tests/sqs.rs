@@ -32,6 +32,8 @@ async fn queues_live_on_the_api_of_sqs() {
     an_unmarked_queue_is_adopted_with_its_messages(&moto).await;
     fifo_queues_have_fifo_dead_letter_queues(&moto).await;
     another_account_gets_no_second_queue(&moto).await;
+    a_queue_of_another_account_is_none_of_ours(&moto).await;
+    a_dead_letter_queue_that_is_gone_is_made_again(&moto).await;
     deletion_takes_everything_along_and_can_be_repeated(&moto).await;
 }
 
@@ -48,7 +50,6 @@ fn wanted(name: &str, owner: &str) -> Wanted {
             "crossplane-kind".to_owned(),
             "queue.provider.asya.sh".to_owned(),
         )]),
-        url: None,
         account_id: None,
     }
 }
@@ -174,10 +175,83 @@ async fn another_account_gets_no_second_queue(moto: &Moto) {
     let queue = external(moto, elsewhere);
     let error = queue.create().await.unwrap_err();
     assert_eq!(error.reason(), "QueueLocationChanged", "{error}");
+    // Absent, it would be made anew, or its object be let go.
+    let error = queue.observe(Depth::Glance).await.unwrap_err();
     assert_eq!(
-        queue.observe(Depth::Glance).await.unwrap(),
-        Observation::Absent
+        error.to_string(),
+        "queue \"asya-elsewhere\" belongs into account 999999999999, and the ProviderConfig's credentials are of \
+         account 123456789012: use credentials of 999999999999, or delete this object and create another"
     );
+    let none = external(moto, wanted("asya-elsewhere", "east"));
+    assert_eq!(
+        none.observe(Depth::Glance).await.unwrap(),
+        Observation::Absent,
+        "none was made"
+    );
+}
+
+async fn a_queue_of_another_account_is_none_of_ours(moto: &Moto) {
+    let mut elsewhere = wanted("asya-made", "east");
+    elsewhere.queue.account_id = Some("999999999999".to_owned());
+    let queue = external(moto, elsewhere);
+    for depth in [Depth::Glance, Depth::Whole] {
+        let error = queue.observe(depth).await.unwrap_err();
+        assert_eq!(error.reason(), "QueueLocationChanged", "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("the one found is in account 123456789012"),
+            "{error}"
+        );
+    }
+}
+
+async fn a_dead_letter_queue_that_is_gone_is_made_again(moto: &Moto) {
+    let (sqs, _) = moto.clients();
+    let letters = async || {
+        let found = sqs.get_queue_url().queue_name("asya-letters-dlq").send();
+        found.await.ok().and_then(|found| found.queue_url)
+    };
+    let delete = async |url| sqs.delete_queue().queue_url(url).send().await.unwrap();
+    let queue = external(moto, wanted("asya-letters", "east"));
+    queue.create().await.unwrap();
+    delete(letters().await.unwrap()).await;
+    let drift = found(&queue, Depth::Whole).await.drift;
+    let said: Vec<_> = drift
+        .iter()
+        .map(|drift| (drift.what.as_str(), drift.have.as_str(), drift.kind))
+        .collect();
+    assert_eq!(said, [("deadLetter", "absent", DriftKind::Settable)]);
+    queue.update().await.unwrap();
+    assert_eq!(found(&queue, Depth::Whole).await.drift, []);
+    // One of the same name that is nobody's is not taken, and its messages are not counted as ours.
+    let url = letters().await.unwrap();
+    delete(url).await;
+    let make = sqs.create_queue().queue_name("asya-letters-dlq");
+    let url = make.send().await.unwrap().queue_url.unwrap();
+    let send = sqs.send_message().queue_url(&url).message_body("{}");
+    send.send().await.unwrap();
+    let seen = found(&queue, Depth::Whole).await;
+    assert_eq!(
+        (seen.drift[0].have.as_str(), seen.held),
+        ("of \"nobody\"", Some(0))
+    );
+    let error = queue.update().await.unwrap_err();
+    assert_eq!(error.reason(), "QueueOwnedByAnother", "{error}");
+    queue.delete().await.unwrap();
+    assert_eq!(letters().await, Some(url), "it stays");
+    let off = {
+        let mut wanted = wanted("asya-letters", "east");
+        wanted.queue.dead_letter.enabled = false;
+        external(moto, wanted)
+    };
+    off.create().await.unwrap();
+    assert_eq!(
+        found(&off, Depth::Whole).await.drift,
+        [],
+        "without dead letters there is nothing to miss"
+    );
+    off.delete().await.unwrap();
 }
 
 async fn deletion_takes_everything_along_and_can_be_repeated(moto: &Moto) {

@@ -16,7 +16,7 @@ use actor::managed::SYNCED;
 use provider_asya::conditions;
 use provider_asya::kinds::ProviderConfig;
 use provider_asya::timings::Timings;
-use rig::fake_sqs::{FakeSqs, Refusal};
+use rig::fake_sqs::{FakeSqs, Lag, Refusal};
 use rig::stage::{self, Queues, Stage};
 use serde_json::json;
 
@@ -163,7 +163,7 @@ async fn settings_that_are_not_seen_yet_are_written_once(stage: &Stage) {
     make(&queues).await;
     queues.until_ready("cart").await;
     assert_eq!(sqs.calls("SetQueueAttributes"), 0, "creation sets them all");
-    sqs.lag();
+    sqs.lag(Lag::Settings);
     let change = json!({"spec": {"forProvider": {"sqs": {"visibilityTimeoutSeconds": 30}}}});
     queues.change("cart", change).await;
     rig::until("the setting is written", || async {

@@ -238,7 +238,6 @@ impl Connector {
                     queue: settings.clone(),
                     tags: tags(queue, &config.reference),
                     mark,
-                    url: at_provider.url.clone(),
                     account_id: at_provider
                         .location
                         .as_ref()

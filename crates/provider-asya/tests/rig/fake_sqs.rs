@@ -1,6 +1,6 @@
 //! A fake of SQS, for nothing but what moto cannot do: names that were deleted just now, throttling,
-//! and settings that take a while to be seen. It holds no messages and checks no value; whatever can
-//! be tested on moto is tested there.
+//! queues, tags and settings that take a while to be seen, and whose credentials came with a call. It
+//! holds no messages and checks no value; whatever can be tested on moto is tested there.
 //!
 //! It speaks the JSON protocol as SQS does: the code of an error is in the body, and its older
 //! spelling in the header `x-amzn-query-error`.
@@ -33,6 +33,19 @@ pub struct Refusal {
     pub older_code: Option<&'static str>,
 }
 
+/// What is not seen yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lag {
+    /// Attributes are seen as they were before.
+    Settings,
+    /// Queues that are made have no tags yet.
+    Tags,
+    /// The tags of queues that are made cannot be asked for yet.
+    TagCalls,
+    /// Queues that are made are not there yet.
+    Existence,
+}
+
 /// A running service. It ends when this value goes.
 pub struct FakeSqs {
     /// URL of the service.
@@ -47,8 +60,10 @@ struct State {
     queues: BTreeMap<String, Queue>,
     /// What calls are refused, by their name; the empty name stands for all.
     refusals: BTreeMap<&'static str, Refusal>,
-    /// Whether settings are written and read as they were before.
-    lags: bool,
+    /// What is not seen yet of what is written.
+    lag: Option<Lag>,
+    /// The session tokens that calls came with, oldest first.
+    tokens: Vec<Option<String>>,
     /// When calls came in, by their name.
     calls: BTreeMap<String, Vec<Instant>>,
 }
@@ -59,6 +74,19 @@ struct Queue {
     attributes: Map<String, Value>,
     /// The attributes as they are seen.
     seen: Map<String, Value>,
+    /// What is not seen of it yet.
+    lag: Option<Lag>,
+}
+
+impl Queue {
+    /// Whether a call of this name finds the queue.
+    fn is_seen_by(&self, call: &str) -> bool {
+        match self.lag {
+            Some(Lag::Existence) => false,
+            Some(Lag::TagCalls) => call != "ListQueueTags",
+            Some(Lag::Settings | Lag::Tags) | None => true,
+        }
+    }
 }
 
 impl FakeSqs {
@@ -88,18 +116,31 @@ impl FakeSqs {
         self.lock().refusals.clear();
     }
 
-    /// Shows settings as they are now, until [`Self::catch_up`], whatever is written.
-    pub fn lag(&self) {
-        self.lock().lags = true;
+    /// Does not show this of what is written from now on, until [`Self::catch_up`].
+    pub fn lag(&self, what: Lag) {
+        self.lock().lag = Some(what);
     }
 
     /// Shows what was written.
     pub fn catch_up(&self) {
         let mut state = self.lock();
-        state.lags = false;
+        state.lag = None;
         for queue in state.queues.values_mut() {
+            queue.lag = None;
             queue.seen = queue.attributes.clone();
         }
+    }
+
+    /// Removes a queue, as somebody else's `DeleteQueue` does.
+    pub fn remove(&self, queue: &str) {
+        self.lock().queues.remove(queue);
+    }
+
+    /// The session tokens that calls came with, each once, in the order of their first use.
+    pub fn tokens(&self) -> Vec<Option<String>> {
+        let mut tokens = self.lock().tokens.clone();
+        tokens.dedup();
+        tokens
     }
 
     /// How often a call of this name came in, refused ones included.
@@ -154,6 +195,8 @@ async fn answer(
     let call = target.and_then(|target| target.strip_prefix("AmazonSQS."));
     // STS is asked here too, and is not there.
     let call = call.unwrap_or_default().to_owned();
+    let token = request.headers().get("x-amz-security-token");
+    let token = token.and_then(|token| Some(token.to_str().ok()?.to_owned()));
     let body = request
         .into_body()
         .collect()
@@ -163,7 +206,11 @@ async fn answer(
         .ok()
         .and_then(|body| serde_json::from_slice(&body).ok())
         .unwrap_or_default();
-    let result = state.lock().expect("no holder panics").answer(&call, &body);
+    let result = {
+        let mut state = state.lock().expect("no holder panics");
+        state.tokens.push(token);
+        state.answer(&call, &body)
+    };
     let (status, older_code, body) = match result {
         Ok(body) => (StatusCode::OK, None, body),
         Err(Refusal { code, older_code }) => {
@@ -202,6 +249,7 @@ impl State {
                 tags: map("tags"),
                 seen: attributes.clone(),
                 attributes,
+                lag: self.lag,
             };
             let url = self.url(&name);
             self.queues.entry(name).or_insert(queue);
@@ -212,15 +260,17 @@ impl State {
             Some(name)
         });
         let name = name.unwrap_or_default();
-        let (url, lags) = (self.url(name), self.lags);
+        let (url, lag) = (self.url(name), self.lag);
         let absent = Refusal {
             code: "QueueDoesNotExist",
             older_code: Some("AWS.SimpleQueueService.NonExistentQueue"),
         };
-        let queue = self.queues.get_mut(name).ok_or(absent)?;
+        let queue = self.queues.get_mut(name);
+        let queue = queue.filter(|queue| queue.is_seen_by(call)).ok_or(absent)?;
         Ok(match call {
             "GetQueueUrl" => json!({"QueueUrl": url}),
             "GetQueueAttributes" => json!({"Attributes": queue.seen}),
+            "ListQueueTags" if queue.lag == Some(Lag::Tags) => json!({}),
             "ListQueueTags" => json!({"Tags": queue.tags}),
             "TagQueue" => {
                 queue.tags.extend(map("Tags"));
@@ -228,7 +278,7 @@ impl State {
             }
             "SetQueueAttributes" => {
                 queue.attributes.extend(map("Attributes"));
-                if !lags {
+                if lag != Some(Lag::Settings) {
                     queue.seen = queue.attributes.clone();
                 }
                 json!({})

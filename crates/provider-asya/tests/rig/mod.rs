@@ -9,6 +9,7 @@
 )]
 
 pub mod fake_sqs;
+pub mod fake_sts;
 pub mod moto;
 pub mod proxy;
 pub mod rabbitmq;

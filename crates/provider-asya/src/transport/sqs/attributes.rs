@@ -23,7 +23,8 @@ const FIFO: &str = "FifoQueue";
 /// Longest time that SQS keeps a message, in seconds: for those that nobody could deal with.
 const LONGEST_RETENTION: u32 = 1_209_600;
 
-/// What the queue is to have; `dead_letters` is the ARN of its dead-letter queue.
+/// What the queue is to have; `dead_letters` is the ARN of its dead-letter queue, and what is said of
+/// dead letters is left as it is while that is to exist and does not.
 pub fn wanted(queue: &SqsQueue, dead_letters: Option<&str>) -> Attributes {
     let mut attributes = BTreeMap::from([
         (
@@ -36,12 +37,17 @@ pub fn wanted(queue: &SqsQueue, dead_letters: Option<&str>) -> Attributes {
         ),
         (WAIT.to_owned(), queue.receive_wait_time_seconds.to_string()),
     ]);
-    // Left out, a policy that is there stays; empty, it goes.
-    let redrive = dead_letters.map_or_else(String::new, |arn| {
-        json!({"deadLetterTargetArn": arn, "maxReceiveCount": queue.dead_letter.max_receive_count})
-            .to_string()
-    });
-    attributes.insert(REDRIVE.to_owned(), redrive);
+    let letters = &queue.dead_letter;
+    let redrive = match dead_letters {
+        // Left out, a policy that is there stays; empty, it goes.
+        _ if !letters.enabled => Some(String::new()),
+        Some(arn) => {
+            let count = letters.max_receive_count;
+            Some(json!({"deadLetterTargetArn": arn, "maxReceiveCount": count}).to_string())
+        }
+        None => None,
+    };
+    attributes.extend(redrive.map(|redrive| (REDRIVE.to_owned(), redrive)));
     attributes
 }
 
@@ -228,7 +234,9 @@ mod tests {
 
     #[test]
     fn a_redrive_policy_that_is_not_wanted_is_emptied() {
-        let want = wanted(&queue(), None);
+        let mut off = queue();
+        off.dead_letter.enabled = false;
+        let want = wanted(&off, Some(ARN));
         let mut found = want.clone();
         found.remove(REDRIVE);
         assert_eq!(
@@ -242,6 +250,12 @@ mod tests {
         );
         assert_eq!(to_write(&want, &found, "asya-cart")[REDRIVE], "");
         assert!(!for_creation(want, "asya-cart").contains_key(REDRIVE));
+        let later = wanted(&queue(), None);
+        assert_eq!(
+            differences(&later, &found, "asya-cart"),
+            [],
+            "one that waits for its queue stays"
+        );
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 
+use super::{ServiceFault, credentials};
 use crate::transport::fault::Fault;
 
 /// Codes of the JSON protocol and of the query protocol before it.
@@ -16,7 +17,7 @@ const DELETED_RECENTLY: [&str; 2] = [
     "QueueDeletedRecently",
     "AWS.SimpleQueueService.QueueDeletedRecently",
 ];
-const DENIED: [&str; 12] = [
+pub(super) const DENIED: [&str; 12] = [
     "AccessDenied",
     "AccessDeniedException",
     "AuthFailure",
@@ -30,7 +31,7 @@ const DENIED: [&str; 12] = [
     "SignatureDoesNotMatch",
     "UnrecognizedClientException",
 ];
-const THROTTLED: [&str; 5] = [
+pub(super) const THROTTLED: [&str; 5] = [
     "OverLimit",
     "RequestThrottled",
     "Throttling",
@@ -66,7 +67,7 @@ pub struct Asked<'a> {
 pub fn meaning<E, R>(error: &SdkError<E, R>, asked: Asked) -> Meaning
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
-    R: std::fmt::Debug,
+    R: std::fmt::Debug + 'static,
 {
     if let SdkError::ServiceError(context) = error {
         let error = context.err();
@@ -76,13 +77,30 @@ where
             asked,
         );
     }
+    if let Some(fault) = credentials::fault(error, asked.endpoint) {
+        return Meaning::Fault(fault);
+    }
     let endpoint = asked.endpoint.to_owned();
     let cause = match error {
         SdkError::TimeoutError(_) => "no answer in time".to_owned(),
         SdkError::ResponseError(_) => "the answer cannot be read".to_owned(),
-        _ => innermost(error),
+        _ => credentials::innermost(error),
     };
     Meaning::Fault(Fault::Unreachable { endpoint, cause })
+}
+
+/// Whether the answer is that of a service that does not know what it was asked for, as those that
+/// only know queues do not know STS.
+pub(super) fn is_not_understood(error: &ServiceFault) -> bool {
+    match error {
+        SdkError::ResponseError(_) => true,
+        SdkError::ServiceError(context) => {
+            let code = context.err().code().unwrap_or_default();
+            let is_known = DENIED.contains(&code) || THROTTLED.contains(&code);
+            context.raw().status().is_client_error() && !is_known
+        }
+        _ => false,
+    }
 }
 
 /// What the code of a service's error means.
@@ -128,27 +146,6 @@ pub fn of_code(code: &str, message: &str, asked: Asked) -> Meaning {
             cause,
         }
     })
-}
-
-/// The last of the causes, without addresses of ports and the like where the
-/// system gives them.
-fn innermost<E, R>(error: &SdkError<E, R>) -> String
-where
-    E: std::error::Error + 'static,
-    R: std::fmt::Debug,
-{
-    let mut cause: &(dyn std::error::Error + 'static) = match std::error::Error::source(error) {
-        Some(source) => source,
-        None => return DisplayErrorContext(error).to_string(),
-    };
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause
-        .to_string()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 #[cfg(test)]

@@ -1,16 +1,20 @@
 //! Queues of Amazon SQS, and of services that speak its protocol.
 
 pub mod attributes;
+mod calls;
+mod credentials;
 pub mod errors;
 mod queue;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actor::queue::SqsQueue;
 use aws_sdk_sqs::Client;
+use aws_sdk_sts::operation::get_caller_identity::GetCallerIdentityError;
 use prometheus_client::metrics::counter::Counter;
+use tokio::sync::OnceCell;
 
 pub use self::queue::SqsExternal;
 use super::Fault;
@@ -27,8 +31,11 @@ const NAME_MAX: usize = actor::names::SQS_QUEUE_MAX;
 /// publishes the limit of most calls; that of tagging is 30.
 const CALLS_PER_SECOND: u32 = 25;
 
+/// What the SDK says where STS does not tell the account.
+type ServiceFault = aws_sdk_sts::error::SdkError<GetCallerIdentityError>;
+
 /// The service in one region, with one account's credentials. Clones share a
-/// pool of connections.
+/// pool of connections, and what was learned.
 #[derive(Clone)]
 pub struct Service {
     sqs: Client,
@@ -37,6 +44,11 @@ pub struct Service {
     endpoint: Option<String>,
     rate: Arc<RateLimit>,
     deleted_recently: Duration,
+    /// The account of the credentials, once it was asked for; nothing, where nobody knows.
+    account: Arc<OnceCell<Option<String>>>,
+    /// The URLs of queues by their names, as the service told them. What a status says of them may
+    /// have been written by anybody.
+    urls: Arc<Mutex<BTreeMap<String, String>>>,
 }
 
 /// One queue, as the service is to hold it.
@@ -50,8 +62,6 @@ pub struct Wanted {
     pub mark: OwnerMark,
     /// Tags that say which object made it.
     pub tags: BTreeMap<String, String>,
-    /// Its URL, where that is known.
-    pub url: Option<String>,
     /// The account that it was in, where that is known.
     pub account_id: Option<String>,
 }
@@ -72,6 +82,8 @@ impl Service {
             endpoint: endpoint.map(|endpoint| endpoint.trim_end_matches('/').to_owned()),
             rate: Arc::new(RateLimit::per_second(CALLS_PER_SECOND)),
             deleted_recently,
+            account: Arc::default(),
+            urls: Arc::default(),
         }
     }
 
@@ -88,7 +100,6 @@ impl Service {
     /// One queue of it.
     pub fn queue(&self, wanted: Wanted) -> Result<SqsExternal, Fault> {
         check_name(&wanted)?;
-        let url = Mutex::new(wanted.url.clone());
         let place = self
             .endpoint
             .clone()
@@ -96,9 +107,24 @@ impl Service {
         Ok(SqsExternal {
             service: self.clone(),
             wanted,
-            url,
             place,
         })
+    }
+
+    fn remembered(&self, name: &str) -> Option<String> {
+        self.known_urls().get(name).cloned()
+    }
+
+    fn remember(&self, name: &str, url: String) {
+        self.known_urls().insert(name.to_owned(), url);
+    }
+
+    fn forget(&self, name: &str) {
+        self.known_urls().remove(name);
+    }
+
+    fn known_urls(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.urls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

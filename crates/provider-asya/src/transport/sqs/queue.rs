@@ -1,23 +1,18 @@
-//! One queue of the service: each call, and the order of those that belong together.
-
-use std::sync::{Mutex, PoisonError};
+//! One queue of the service: what is seen of it, and the order of the calls that belong together.
 
 use actor::queue::Location;
-use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_sqs::types::QueueAttributeName;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::attributes::{self, Attributes};
-use super::errors::{self, Asked, Meaning};
-use super::{OWNER_TAG, Service, Wanted};
-use crate::transport::{Depth, ExternalQueue, Fault, Found, Mark, Observation};
+use super::calls::Standing;
+use super::{Service, Wanted};
+use crate::transport::{Depth, Drift, ExternalQueue, Fault, Found, Mark, Observation};
 
 /// One queue of the service.
 pub struct SqsExternal {
     pub(super) service: Service,
     pub(super) wanted: Wanted,
-    pub(super) url: Mutex<Option<String>>,
     /// The service in words, for messages.
     pub(super) place: String,
 }
@@ -51,35 +46,36 @@ impl ExternalQueue for SqsExternal {
 impl SqsExternal {
     async fn look(&self, depth: Depth) -> Result<Observation, Fault> {
         let Some(url) = self.find().await? else {
-            return Ok(Observation::Absent);
+            return self.absent().await;
         };
         let Some(found) = self.attributes(&url).await? else {
-            self.remember(None);
-            return Ok(Observation::Absent);
+            return self.absent().await;
         };
         let arn = attributes::arn(&found).map(str::to_owned);
+        let account = arn.as_deref().and_then(attributes::account);
+        self.check_account(account)?;
         let letters = self.dead_letter_arn(arn.as_deref());
         let wanted = attributes::wanted(&self.wanted.queue, letters.as_deref());
-        let counters = attributes::counters(&found);
         let mut seen = Found {
             mark: Mark::Unread,
             location: Location {
-                account_id: arn
-                    .as_deref()
-                    .and_then(attributes::account)
-                    .map(str::to_owned),
+                account_id: account.map(str::to_owned),
                 ..self.location()
             },
-            counters,
+            counters: attributes::counters(&found),
             drift: attributes::differences(&wanted, &found, &self.wanted.name),
             url: Some(url.clone()),
             arn,
             ..Found::default()
         };
         if depth == Depth::Whole {
-            seen.mark = self.mark(&url).await?;
-            let own = counters.map(|counters| counters.queued + counters.processing);
-            seen.held = match (own, self.dead_letters_held().await?) {
+            let Some(mark) = self.mark(&url).await? else {
+                return self.absent().await;
+            };
+            seen.mark = mark;
+            let letters = self.standing(&self.dead_letter_name()).await?;
+            seen.drift.extend(self.lack_of(&letters));
+            seen.held = match (held(&found), self.held_by(&letters).await?) {
                 (Some(own), Some(letters)) => Some(own + letters),
                 _ => None,
             };
@@ -87,101 +83,102 @@ impl SqsExternal {
         Ok(Observation::Present(Box::new(seen)))
     }
 
-    /// Messages in our dead-letter queue; none where there is no such queue.
-    async fn dead_letters_held(&self) -> Result<Option<u64>, Fault> {
-        let Some(url) = self.url_of(&self.dead_letter_name()).await? else {
-            return Ok(Some(0));
-        };
-        if self.mark(&url).await? != Mark::Of(self.wanted.mark.to_string()) {
-            return Ok(Some(0));
+    /// The queue is absent, unless it is only looked for in another account than its own.
+    async fn absent(&self) -> Result<Observation, Fault> {
+        self.forget();
+        self.check_credentials().await?;
+        Ok(Observation::Absent)
+    }
+
+    /// In what the dead-letter queue falls short, where there is to be one: what goes wrong with
+    /// writing it says the rest.
+    fn lack_of(&self, letters: &Standing) -> Option<Drift> {
+        if !self.wanted.queue.dead_letter.enabled {
+            return None;
         }
-        let found = self.attributes(&url).await?.unwrap_or_default();
-        Ok(attributes::counters(&found).map(|counters| counters.queued + counters.processing))
+        let have = match letters {
+            Standing::Ours(_) => return None,
+            Standing::Absent => "absent".to_owned(),
+            Standing::Hidden(_) => "not visible yet".to_owned(),
+            Standing::NotOurs(owner) => {
+                format!("of {:?}", owner.as_deref().unwrap_or("nobody"))
+            }
+        };
+        let want = format!("queue {:?}", self.dead_letter_name());
+        Some(Drift::settable("deadLetter", have, want))
+    }
+
+    /// Messages in our dead-letter queue; none where there is no such queue, and unknown where it
+    /// cannot be seen.
+    async fn held_by(&self, letters: &Standing) -> Result<Option<u64>, Fault> {
+        match letters {
+            Standing::Absent | Standing::NotOurs(_) => Ok(Some(0)),
+            Standing::Hidden(_) => Ok(None),
+            Standing::Ours(url) => Ok(self.attributes(url).await?.as_ref().and_then(held)),
+        }
     }
 
     async fn make(&self) -> Result<(), Fault> {
-        self.check_account().await?;
-        let letters = if self.wanted.queue.dead_letter.enabled {
-            Some(self.make_dead_letter_queue().await?)
-        } else {
-            None
-        };
+        self.check_credentials().await?;
+        let letters = self.make_dead_letter_queue().await?;
         let wanted = attributes::wanted(&self.wanted.queue, letters.as_deref());
         let creation = attributes::for_creation(wanted, &self.wanted.name);
-        let url = self.make_queue(&self.wanted.name, creation).await?;
-        self.remember(Some(url));
+        if let Some(url) = self.make_queue(&self.wanted.name, creation).await? {
+            self.service.remember(&self.wanted.name, url);
+        }
         Ok(())
     }
 
-    /// Makes the dead-letter queue, or takes ours; its ARN.
-    async fn make_dead_letter_queue(&self) -> Result<String, Fault> {
+    /// Makes the dead-letter queue where there is to be one, or takes ours; its ARN. It has none
+    /// while it is not visible: it must be, before a queue may name it, and until then the next
+    /// whole look finds that the queue does not.
+    async fn make_dead_letter_queue(&self) -> Result<Option<String>, Fault> {
+        if !self.wanted.queue.dead_letter.enabled {
+            return Ok(None);
+        }
         let name = self.dead_letter_name();
-        let url = self
-            .make_queue(&name, attributes::of_dead_letter_queue(&name))
-            .await?;
-        let found = self.attributes(&url).await?.unwrap_or_default();
-        attributes::arn(&found)
-            .map(str::to_owned)
-            .ok_or_else(|| Fault::Failed {
+        let attributes = attributes::of_dead_letter_queue(&name);
+        let Some(url) = self.make_queue(&name, attributes).await? else {
+            return Ok(None);
+        };
+        let Some(found) = self.attributes(&url).await? else {
+            return Ok(None);
+        };
+        match attributes::arn(&found) {
+            Some(arn) => Ok(Some(arn.to_owned())),
+            None => Err(Fault::Failed {
                 endpoint: self.place.clone(),
                 action: format!("read queue {name}"),
                 cause: "the answer holds no QueueArn".to_owned(),
-            })
+            }),
+        }
     }
 
-    /// Creates a queue with our mark, or takes ours; the URL.
+    /// Creates a queue with our mark, or takes ours; the URL, once it is visible.
     ///
     /// One that is there is not created: that would succeed for somebody
     /// else's too, and some services would even give it our tags. The mark is
-    /// read back in any case, since another may have been faster.
-    async fn make_queue(&self, name: &str, attributes: Attributes) -> Result<String, Fault> {
-        let url = match self.url_of(name).await? {
-            Some(url) => Some(url),
-            None => self.create_queue(name, attributes).await?,
-        };
-        let Some(url) = url else {
-            return Err(Fault::Failed {
-                endpoint: self.place.clone(),
-                action: format!("create queue {name}"),
-                cause: "the answer holds no URL".to_owned(),
-            });
-        };
-        let owner = match self.mark(&url).await? {
-            Mark::Of(owner) if owner == self.wanted.mark.as_str() => return Ok(url),
-            Mark::Of(owner) => owner,
-            Mark::None | Mark::Unread => "nobody".to_owned(),
-        };
-        Err(Fault::Foreign {
-            name: name.to_owned(),
-            owner,
-        })
-    }
-
-    async fn create_queue(
-        &self,
-        name: &str,
-        attributes: Attributes,
-    ) -> Result<Option<String>, Fault> {
-        let mut tags = self.wanted.tags.clone();
-        tags.insert(OWNER_TAG.to_owned(), self.wanted.mark.to_string());
-        self.service.rate.turn().await;
-        let answer = self
-            .service
-            .sqs
-            .create_queue()
-            .queue_name(name)
-            .set_attributes(Some(named(attributes)))
-            .set_tags(Some(tags.into_iter().collect()))
-            .send()
-            .await;
-        match answer {
-            Ok(output) => Ok(output.queue_url),
-            Err(error) => match self.meaning(&error, "create queue", name) {
-                // Another was faster: whose it is decides what comes next.
-                Meaning::Exists => self.url_of(name).await,
-                Meaning::Absent => Ok(None),
-                Meaning::Fault(fault) => Err(fault),
-            },
+    /// read back in any case, since another may have been faster; while it does
+    /// not show, whose the queue is stays open until the next whole look.
+    async fn make_queue(&self, name: &str, with: Attributes) -> Result<Option<String>, Fault> {
+        let mut standing = self.standing(name).await?;
+        if standing == Standing::Absent {
+            let Some(url) = self.create_queue(name, with).await? else {
+                return Ok(None);
+            };
+            standing = match self.mark(&url).await? {
+                Some(Mark::Of(owner)) if owner == self.wanted.mark.as_str() => Standing::Ours(url),
+                Some(Mark::Of(owner)) => Standing::NotOurs(Some(owner)),
+                Some(Mark::None | Mark::Unread) | None => Standing::Hidden(url),
+            };
+        }
+        match standing {
+            Standing::Ours(url) => Ok(Some(url)),
+            Standing::Hidden(_) | Standing::Absent => Ok(None),
+            Standing::NotOurs(owner) => Err(Fault::Foreign {
+                name: name.to_owned(),
+                owner: owner.unwrap_or_else(|| "nobody".to_owned()),
+            }),
         }
     }
 
@@ -189,19 +186,12 @@ impl SqsExternal {
         let Some(url) = self.find().await? else {
             return Ok(());
         };
-        if self.mark(&url).await? == Mark::None {
-            self.service.rate.turn().await;
-            let tag = self.service.sqs.tag_queue().queue_url(&url);
-            self.done(
-                tag.tags(OWNER_TAG, self.wanted.mark.as_str()).send().await,
-                "tag queue",
-            )?;
+        match self.mark(&url).await? {
+            Some(Mark::None) => self.tag(&url).await?,
+            Some(Mark::Of(_) | Mark::Unread) => {}
+            None => return Ok(()),
         }
-        let letters = if self.wanted.queue.dead_letter.enabled {
-            Some(self.make_dead_letter_queue().await?)
-        } else {
-            None
-        };
+        let letters = self.make_dead_letter_queue().await?;
         let wanted = attributes::wanted(&self.wanted.queue, letters.as_deref());
         let Some(found) = self.attributes(&url).await? else {
             return Ok(());
@@ -210,19 +200,23 @@ impl SqsExternal {
         if changes.is_empty() {
             return Ok(());
         }
-        self.service.rate.turn().await;
-        let set = self.service.sqs.set_queue_attributes().queue_url(&url);
-        let answer = set.set_attributes(Some(named(changes))).send().await;
-        self.done(answer, "set attributes of queue")
+        self.set_attributes(&url, changes).await
     }
 
     /// The queue goes last: after a crash it is still there to be found, and
     /// with it its dead-letter queue.
     async fn remove(&self) -> Result<(), Fault> {
-        if let Some(letters) = self.url_of(&self.dead_letter_name()).await?
-            && self.mark(&letters).await? == Mark::Of(self.wanted.mark.to_string())
-        {
-            self.delete_queue(&letters).await?;
+        let name = self.dead_letter_name();
+        match self.standing(&name).await? {
+            Standing::Ours(letters) => self.delete_queue(&letters).await?,
+            Standing::Absent | Standing::NotOurs(_) => {}
+            Standing::Hidden(_) => {
+                return Err(Fault::Failed {
+                    endpoint: self.place.clone(),
+                    action: format!("read tags of queue {name}"),
+                    cause: "it is listed, and its tags cannot be read yet".to_owned(),
+                });
+            }
         }
         match self.find().await? {
             Some(url) => self.delete_queue(&url).await,
@@ -230,43 +224,39 @@ impl SqsExternal {
         }
     }
 
-    async fn delete_queue(&self, url: &str) -> Result<(), Fault> {
-        self.service.rate.turn().await;
-        let answer = self.service.sqs.delete_queue().queue_url(url).send().await;
-        self.done(answer, "delete queue")
-    }
-
-    /// Refuses credentials of another account than that where the queue was:
-    /// there is none of that name, and a second one would be made.
-    async fn check_account(&self) -> Result<(), Fault> {
-        let wanted = self
-            .wanted
-            .account_id
-            .as_ref()
-            .or(self.wanted.queue.account_id.as_ref());
-        let Some(wanted) = wanted else {
-            return Ok(());
-        };
-        self.service.rate.turn().await;
-        let account = match self.service.sts.get_caller_identity().send().await {
-            Ok(identity) => identity.account,
-            // Not every service that stands in for SQS knows accounts.
-            Err(_) if self.service.endpoint.is_some() => None,
-            Err(error) => {
-                return match self.meaning(&error, "ask STS for the account", &self.wanted.name) {
-                    Meaning::Fault(fault) => Err(fault),
-                    Meaning::Absent | Meaning::Exists => Ok(()),
-                };
+    /// Refuses a queue of another account than the object names.
+    fn check_account(&self, found: Option<&str>) -> Result<(), Fault> {
+        match (self.wanted.queue.account_id.as_deref(), found) {
+            (Some(wanted), Some(found)) if found != wanted => {
+                Err(self.elsewhere(wanted, &format!("the one found is in account {found}")))
             }
-        };
-        match account {
-            Some(account) if account != *wanted => Err(Fault::Elsewhere(format!(
-                "queue {:?} belongs into account {wanted}, and the ProviderConfig's credentials are of account \
-                 {account}: use credentials of {wanted}, or delete this object and create another",
-                self.wanted.name
-            ))),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses credentials of another account than that where the queue is or
+    /// was: there is none of that name, and a second one would be made, or the
+    /// object let go while its queue stays.
+    async fn check_credentials(&self) -> Result<(), Fault> {
+        let own = self.wanted.queue.account_id.as_deref();
+        let Some(wanted) = self.wanted.account_id.as_deref().or(own) else {
+            return Ok(());
+        };
+        match self.account().await? {
+            Some(account) if account != wanted => {
+                let is = format!("the ProviderConfig's credentials are of account {account}");
+                Err(self.elsewhere(wanted, &is))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn elsewhere(&self, wanted: &str, is: &str) -> Fault {
+        Fault::Elsewhere(format!(
+            "queue {:?} belongs into account {wanted}, and {is}: use credentials of {wanted}, or delete this \
+             object and create another",
+            self.wanted.name
+        ))
     }
 
     fn dead_letter_name(&self) -> String {
@@ -275,125 +265,28 @@ impl SqsExternal {
 
     /// The dead-letter queue's ARN, which differs from the queue's in its name.
     fn dead_letter_arn(&self, arn: Option<&str>) -> Option<String> {
-        if !self.wanted.queue.dead_letter.enabled {
-            return None;
-        }
         let (place, _) = arn?.rsplit_once(':')?;
         Some(format!("{place}:{}", self.dead_letter_name()))
     }
 
     async fn find(&self) -> Result<Option<String>, Fault> {
-        let known = self
-            .url
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        if known.is_some() {
-            return Ok(known);
+        let name = &self.wanted.name;
+        if let Some(url) = self.service.remembered(name) {
+            return Ok(Some(url));
         }
-        let url = self.url_of(&self.wanted.name).await?;
-        self.remember(url.clone());
+        let url = self.url_of(name).await?;
+        if let Some(url) = &url {
+            self.service.remember(name, url.clone());
+        }
         Ok(url)
     }
 
-    fn remember(&self, url: Option<String>) {
-        *self.url.lock().unwrap_or_else(PoisonError::into_inner) = url;
-    }
-
-    async fn url_of(&self, name: &str) -> Result<Option<String>, Fault> {
-        self.service.rate.turn().await;
-        let answer = self
-            .service
-            .sqs
-            .get_queue_url()
-            .queue_name(name)
-            .send()
-            .await;
-        let output = self.unless_absent(answer, "find queue", name)?;
-        Ok(output.and_then(|output| output.queue_url))
-    }
-
-    async fn attributes(&self, url: &str) -> Result<Option<Attributes>, Fault> {
-        self.service.rate.turn().await;
-        let get = self.service.sqs.get_queue_attributes().queue_url(url);
-        let answer = get.attribute_names(QueueAttributeName::All).send().await;
-        let output = self.unless_absent(answer, "read queue", &self.wanted.name)?;
-        Ok(output.map(|output| {
-            let found = output.attributes.unwrap_or_default();
-            found
-                .into_iter()
-                .map(|(key, value)| (key.as_str().to_owned(), value))
-                .collect()
-        }))
-    }
-
-    async fn mark(&self, url: &str) -> Result<Mark, Fault> {
-        self.service.rate.turn().await;
-        let answer = self
-            .service
-            .sqs
-            .list_queue_tags()
-            .queue_url(url)
-            .send()
-            .await;
-        let output = self.unless_absent(answer, "read tags of queue", &self.wanted.name)?;
-        let tags = output.and_then(|output| output.tags).unwrap_or_default();
-        Ok(tags
-            .get(OWNER_TAG)
-            .map_or(Mark::None, |owner| Mark::Of(owner.clone())))
-    }
-
-    /// The answer, or nothing when the queue is absent.
-    fn unless_absent<T, E, R>(
-        &self,
-        answer: Result<T, SdkError<E, R>>,
-        action: &str,
-        name: &str,
-    ) -> Result<Option<T>, Fault>
-    where
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-        R: std::fmt::Debug,
-    {
-        match answer {
-            Ok(output) => Ok(Some(output)),
-            Err(error) => match self.meaning(&error, action, name) {
-                Meaning::Absent => Ok(None),
-                Meaning::Exists => Err(Fault::Refused {
-                    endpoint: self.place.clone(),
-                    action: format!("{action} {name}"),
-                    cause: "it exists already".to_owned(),
-                }),
-                Meaning::Fault(fault) => Err(fault),
-            },
-        }
-    }
-
-    /// Success, also when the queue is gone meanwhile: the next look finds out.
-    fn done<T, E, R>(&self, answer: Result<T, SdkError<E, R>>, action: &str) -> Result<(), Fault>
-    where
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-        R: std::fmt::Debug,
-    {
-        self.unless_absent(answer, action, &self.wanted.name)
-            .map(drop)
-    }
-
-    fn meaning<E, R>(&self, error: &SdkError<E, R>, action: &str, name: &str) -> Meaning
-    where
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-        R: std::fmt::Debug,
-    {
-        let asked = Asked {
-            endpoint: &self.place,
-            action: &format!("{action} {name}"),
-            name,
-            deleted_recently: self.service.deleted_recently,
-        };
-        errors::meaning(error, asked)
+    fn forget(&self) {
+        self.service.forget(&self.wanted.name);
     }
 }
 
-fn named(attributes: Attributes) -> std::collections::HashMap<QueueAttributeName, String> {
-    let named = |(key, value): (String, String)| (QueueAttributeName::from(key.as_str()), value);
-    attributes.into_iter().map(named).collect()
+/// Messages in a queue, those that are being worked on included.
+fn held(found: &Attributes) -> Option<u64> {
+    attributes::counters(found).map(|counters| counters.queued + counters.processing)
 }
