@@ -29,6 +29,11 @@ pub struct RabbitMq {
 impl RabbitMq {
     /// Starts a broker and waits until its API answers.
     pub async fn start() -> Self {
+        Self::start_with("").await
+    }
+
+    /// Starts a broker with these lines in its configuration beside the rig's own.
+    pub async fn start_with(settings: &str) -> Self {
         assert!(
             Path::new(SERVER).is_file(),
             "install the Debian package rabbitmq-server"
@@ -40,7 +45,7 @@ impl RabbitMq {
             dir.join("rabbitmq.conf"),
             format!(
                 "listeners.tcp.1 = 127.0.0.1:{amqp}\nmanagement.tcp.ip = 127.0.0.1\n\
-                 management.tcp.port = {management}\n"
+                 management.tcp.port = {management}\n{settings}"
             ),
         )
         .expect("a configuration");

@@ -44,8 +44,11 @@ pub fn timings() -> Timings {
 pub struct Stage {
     /// With every right.
     pub client: Client,
+    /// What the provider counts.
+    pub metrics: Arc<Metrics>,
+    /// The API server.
+    pub cluster: Cluster,
     controllers: JoinHandle<()>,
-    _cluster: Cluster,
 }
 
 impl Stage {
@@ -54,11 +57,13 @@ impl Stage {
         let cluster = Cluster::start().await;
         cluster.install_kinds().await;
         let client = cluster.client().await;
-        let controllers = tokio::spawn(control(client.clone(), timings));
+        let metrics = Arc::new(Metrics::new());
+        let controllers = tokio::spawn(control(client.clone(), timings, metrics.clone()));
         Self {
             client,
+            metrics,
+            cluster,
             controllers,
-            _cluster: cluster,
         }
     }
 
@@ -100,8 +105,7 @@ impl Drop for Stage {
     }
 }
 
-async fn control(client: Client, timings: Timings) {
-    let metrics = Arc::new(Metrics::new());
+async fn control(client: Client, timings: Timings, metrics: Arc<Metrics>) {
     let context = Arc::new(Context::new(client, PROVIDER_NAMESPACE, timings, metrics));
     let never = || futures::future::pending::<()>();
     let (_store, queues) = run(context.clone(), 16, never());

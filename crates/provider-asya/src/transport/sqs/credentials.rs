@@ -141,10 +141,8 @@ mod tests {
         metadata.custom("aws_request_id", id).build()
     }
 
-    fn said(error: CredentialsError) -> String {
-        fault(&error, "SQS of region us-east-1")
-            .unwrap()
-            .to_string()
+    fn said(error: &CredentialsError) -> String {
+        fault(error, "SQS of region us-east-1").unwrap().to_string()
     }
 
     #[test]
@@ -198,7 +196,7 @@ mod tests {
             ),
         ];
         for (error, expected) in cases {
-            let found = said(error);
+            let found = said(&error);
             assert!(found.starts_with(expected), "{found}");
         }
     }
