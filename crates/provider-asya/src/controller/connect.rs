@@ -22,6 +22,7 @@ use crate::owner::OwnerMark;
 use crate::tenancy;
 use crate::timings::Timings;
 use crate::transport::ExternalQueue;
+use crate::transport::limit::Limits;
 use crate::transport::rabbitmq::{self, Broker};
 use crate::transport::sqs::{self, Service};
 
@@ -47,6 +48,7 @@ pub struct Connector {
     own_namespace: String,
     timings: Timings,
     metrics: Arc<Metrics>,
+    sqs_limits: Arc<Limits>,
     /// What is known of configs.
     pub known: Known,
     clients: Mutex<BTreeMap<Key, Kept>>,
@@ -118,6 +120,7 @@ impl Connector {
             client,
             own_namespace,
             timings,
+            sqs_limits: sqs::limits(metrics.calls_to("sqs")),
             metrics,
             known: Known::default(),
             clients: Mutex::default(),

@@ -1,6 +1,7 @@
 //! A limit on the rate of calls, shared by all queues of one account or broker.
 
-use std::sync::Mutex;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
@@ -44,19 +45,62 @@ impl RateLimit {
     }
 
     fn reserve(&self, now: Instant) -> Duration {
-        let mut whole_at = self
-            .whole_at
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut whole_at = self.whole_at.lock().unwrap_or_else(PoisonError::into_inner);
         let next = whole_at.map_or(now, |whole_at| whole_at.max(now)) + self.interval;
         *whole_at = Some(next);
         next.saturating_duration_since(now + self.interval * self.burst)
     }
 }
 
+/// The limits of all accounts, each the same one for whoever asks: configs that lead to one account
+/// share it, and a client that is made anew begins with no new burst.
+#[derive(Debug)]
+pub struct Limits {
+    per_second: u32,
+    calls: Counter,
+    by_account: Mutex<BTreeMap<String, Arc<RateLimit>>>,
+}
+
+impl Limits {
+    /// Limits of `per_second` calls each, all counted by `calls`.
+    pub fn per_second(per_second: u32, calls: Counter) -> Self {
+        Self {
+            per_second,
+            calls,
+            by_account: Mutex::default(),
+        }
+    }
+
+    /// The limit of this account.
+    pub fn of(&self, account: &str) -> Arc<RateLimit> {
+        let mut known = self
+            .by_account
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(limit) = known.get(account) {
+            return limit.clone();
+        }
+        let limit = RateLimit::per_second(self.per_second).counted_by(self.calls.clone());
+        let limit = Arc::new(limit);
+        known.insert(account.to_owned(), limit.clone());
+        limit
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_calls_an_account_shares_its_limit() {
+        let limits = Limits::per_second(1, Counter::default());
+        let now = Instant::now();
+        let waits = |account| limits.of(account).reserve(now).as_secs();
+        let first: Vec<u64> = (0..11).map(|_| waits("east")).collect();
+        assert_eq!(first, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(waits("east"), 2, "asked for anew, it is no new one");
+        assert_eq!(waits("west"), 0, "another account's is another");
+    }
 
     #[test]
     fn a_burst_passes_and_then_one_call_per_interval() {

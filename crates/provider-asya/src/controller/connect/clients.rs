@@ -202,8 +202,7 @@ impl Connector {
             );
             let after = self.timings.deleted_recently;
             let service = Service::new(sqs, sts, region, endpoint, after);
-            let calls = self.metrics.calls_to("sqs");
-            Ok(Backend::Sqs(service.counted_by(calls)))
+            Ok(Backend::Sqs(service.limited_by(&self.sqs_limits)))
         };
         match self.backend(config, region, secrets, make).await? {
             Backend::Sqs(service) => Ok(service),

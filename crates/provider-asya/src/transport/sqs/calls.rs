@@ -38,7 +38,7 @@ impl SqsExternal {
 
     /// The URL of the queue of this name, unless it is absent.
     pub(super) async fn url_of(&self, name: &str) -> Result<Option<String>, Fault> {
-        self.service.rate.turn().await;
+        self.service.turn().await;
         let get = self.service.sqs.get_queue_url().queue_name(name);
         let output = self.unless_absent(get.send().await, "find queue", name)?;
         Ok(output.and_then(|output| output.queue_url))
@@ -46,7 +46,7 @@ impl SqsExternal {
 
     /// All attributes of a queue, unless it is absent.
     pub(super) async fn attributes(&self, url: &str) -> Result<Option<Attributes>, Fault> {
-        self.service.rate.turn().await;
+        self.service.turn().await;
         let get = self.service.sqs.get_queue_attributes().queue_url(url);
         let answer = get.attribute_names(QueueAttributeName::All).send().await;
         let output = self.unless_absent(answer, "read queue", name_in(url))?;
@@ -62,7 +62,7 @@ impl SqsExternal {
     /// Whose a queue is by its tags, unless it is absent. Tags show later than the queue itself: of
     /// one that was made a moment ago they may be absent while its attributes are there.
     pub(super) async fn mark(&self, url: &str) -> Result<Option<Mark>, Fault> {
-        self.service.rate.turn().await;
+        self.service.turn().await;
         let list = self.service.sqs.list_queue_tags().queue_url(url);
         let output = self.unless_absent(list.send().await, "read tags of queue", name_in(url))?;
         Ok(output.map(|output| {
@@ -80,7 +80,7 @@ impl SqsExternal {
     ) -> Result<Option<String>, Fault> {
         let mut tags = self.wanted.tags.clone();
         tags.insert(OWNER_TAG.to_owned(), self.wanted.mark.to_string());
-        self.service.rate.turn().await;
+        self.service.turn().await;
         let create = self.service.sqs.create_queue().queue_name(name);
         let answer = create
             .set_attributes(Some(named(attributes)))
@@ -106,21 +106,21 @@ impl SqsExternal {
     }
 
     pub(super) async fn tag(&self, url: &str) -> Result<(), Fault> {
-        self.service.rate.turn().await;
+        self.service.turn().await;
         let tag = self.service.sqs.tag_queue().queue_url(url);
         let answer = tag.tags(OWNER_TAG, self.wanted.mark.as_str()).send().await;
         self.done(answer, "tag queue", name_in(url))
     }
 
     pub(super) async fn set_attributes(&self, url: &str, to: Attributes) -> Result<(), Fault> {
-        self.service.rate.turn().await;
+        self.service.turn().await;
         let set = self.service.sqs.set_queue_attributes().queue_url(url);
         let answer = set.set_attributes(Some(named(to))).send().await;
         self.done(answer, "set attributes of queue", name_in(url))
     }
 
     pub(super) async fn delete_queue(&self, url: &str) -> Result<(), Fault> {
-        self.service.rate.turn().await;
+        self.service.turn().await;
         let answer = self.service.sqs.delete_queue().queue_url(url).send().await;
         self.done(answer, "delete queue", name_in(url))
     }
@@ -128,7 +128,7 @@ impl SqsExternal {
     /// The account of the credentials, where the service knows accounts; asked for once.
     pub(super) async fn account(&self) -> Result<Option<&str>, Fault> {
         let ask = || async {
-            self.service.rate.turn().await;
+            self.service.turn().await;
             match self.service.sts.get_caller_identity().send().await {
                 Ok(identity) => Ok(identity.account),
                 // Services that stand in for SQS need not know STS. One that is down, throttles

@@ -7,7 +7,7 @@ pub mod errors;
 mod queue;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use actor::queue::SqsQueue;
@@ -18,7 +18,7 @@ use tokio::sync::OnceCell;
 
 pub use self::queue::SqsExternal;
 use super::Fault;
-use super::limit::RateLimit;
+use super::limit::Limits;
 use crate::owner::OwnerMark;
 
 /// The tag with the owner's mark.
@@ -27,9 +27,14 @@ pub const OWNER_TAG: &str = "asya-owner";
 /// Longest name of a queue.
 const NAME_MAX: usize = actor::names::SQS_QUEUE_MAX;
 
-/// Calls per second that all queues of an account make together. Nobody
-/// publishes the limit of most calls; that of tagging is 30.
+/// Calls per second that all queues of an account make together in one region.
+/// Nobody publishes the limit of most calls; that of tagging is 30.
 const CALLS_PER_SECOND: u32 = 25;
+
+/// Limits for everything that a provider calls, with its calls counted by `calls`.
+pub fn limits(calls: Counter) -> Arc<Limits> {
+    Arc::new(Limits::per_second(CALLS_PER_SECOND, calls))
+}
 
 /// What the SDK says where STS does not tell the account.
 type ServiceFault = aws_sdk_sts::error::SdkError<GetCallerIdentityError>;
@@ -42,8 +47,11 @@ pub struct Service {
     sts: aws_sdk_sts::Client,
     region: String,
     endpoint: Option<String>,
-    rate: Arc<RateLimit>,
+    limits: Arc<Limits>,
     deleted_recently: Duration,
+    /// The account whose queues are seen here, and by whose limit calls are made from then on.
+    /// Until then all clients share one.
+    seen_account: Arc<OnceLock<String>>,
     /// The account of the credentials, once it was asked for; nothing, where nobody knows.
     account: Arc<OnceCell<Option<String>>>,
     /// The URLs of queues by their names, as the service told them. What a status says of them may
@@ -80,21 +88,32 @@ impl Service {
             sts,
             region: region.to_owned(),
             endpoint: endpoint.map(|endpoint| endpoint.trim_end_matches('/').to_owned()),
-            rate: Arc::new(RateLimit::per_second(CALLS_PER_SECOND)),
+            limits: limits(Counter::default()),
             deleted_recently,
+            seen_account: Arc::default(),
             account: Arc::default(),
             urls: Arc::default(),
         }
     }
 
-    /// This service, with its calls counted by `calls`.
+    /// This service, with these limits, which others share.
     #[must_use]
-    pub fn counted_by(self, calls: Counter) -> Self {
-        let rate = RateLimit::per_second(CALLS_PER_SECOND).counted_by(calls);
-        Self {
-            rate: Arc::new(rate),
-            ..self
-        }
+    pub fn limited_by(self, limits: &Arc<Limits>) -> Self {
+        let limits = limits.clone();
+        Self { limits, ..self }
+    }
+
+    /// Waits until it is this call's turn among those of its account.
+    async fn turn(&self) {
+        let service = self.endpoint.as_deref().unwrap_or("AWS");
+        let account = self.seen_account.get().map_or("unknown", String::as_str);
+        let whose = format!("{service} {} {account}", self.region);
+        self.limits.of(&whose).turn().await;
+    }
+
+    /// Remembers whose queues are seen here.
+    fn is_of(&self, account: &str) {
+        self.seen_account.get_or_init(|| account.to_owned());
     }
 
     /// One queue of it.

@@ -53,6 +53,9 @@ impl SqsExternal {
         };
         let arn = attributes::arn(&found).map(str::to_owned);
         let account = arn.as_deref().and_then(attributes::account);
+        if let Some(account) = account {
+            self.service.is_of(account);
+        }
         self.check_account(account)?;
         let letters = self.dead_letter_arn(arn.as_deref());
         let wanted = attributes::wanted(&self.wanted.queue, letters.as_deref());
