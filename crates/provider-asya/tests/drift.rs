@@ -1,5 +1,5 @@
 //! What a Queue object says of a queue that is not as it should be, or would be looked for elsewhere: the
-//! conditions Drifted and PolicyShadowed, and the reason QueueLocationChanged.
+//! conditions `Drifted` and `PolicyShadowed`, and the reason `QueueLocationChanged`.
 
 #![allow(
     clippy::unwrap_used,

@@ -206,9 +206,9 @@ async fn a_queue_goes_after_the_finalizers_of_others(scene: &Scene) {
     scene.queues.until_ready("held").await;
     scene.queues.delete("held").await;
     let text = "waits until other finalizers are removed";
-    let held = scene.queues.until_says("held", READY, "False", text).await;
+    let waiting = scene.queues.until_says("held", READY, "False", text).await;
     assert!(scene.has("held").await);
-    let mut left = held.metadata.finalizers.unwrap();
+    let mut left = waiting.metadata.finalizers.unwrap();
     left.retain(|finalizer| finalizer != other);
     let change = json!({"metadata": {"finalizers": left}});
     scene.queues.change("held", change).await;
