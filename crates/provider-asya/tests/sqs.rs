@@ -11,12 +11,14 @@
 mod rig;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use provider_asya::owner::OwnerMark;
-use provider_asya::transport::sqs::{SqsExternal, Wanted};
+use provider_asya::transport::sqs::{Service, SqsExternal, Wanted};
 use provider_asya::transport::{
     Depth, DriftKind, ExternalQueue as _, Fault, Found, Mark, Observation,
 };
+use rig::fake_sqs::FakeSqs;
 use rig::moto::{Moto, REGION};
 use serde_json::json;
 
@@ -33,6 +35,7 @@ async fn queues_live_on_the_api_of_sqs() {
     fifo_queues_have_fifo_dead_letter_queues(&moto).await;
     another_account_gets_no_second_queue(&moto).await;
     a_queue_of_another_account_is_none_of_ours(&moto).await;
+    an_account_that_nobody_tells_is_no_other_one(&moto).await;
     a_dead_letter_queue_that_is_gone_is_made_again(&moto).await;
     deletion_takes_everything_along_and_can_be_repeated(&moto).await;
 }
@@ -204,6 +207,25 @@ async fn a_queue_of_another_account_is_none_of_ours(moto: &Moto) {
             "{error}"
         );
     }
+}
+
+/// Not every service that stands in for SQS knows accounts, and not every silence means that.
+async fn an_account_that_nobody_tells_is_no_other_one(moto: &Moto) {
+    let fake = FakeSqs::start().await;
+    let absent_with_sts_at = async |endpoint: &str| {
+        let (sqs, sts) = moto.clients();
+        let sts = sts.config().to_builder().endpoint_url(endpoint).build();
+        let sts = aws_sdk_sts::Client::from_conf(sts);
+        let after = Duration::from_secs(65);
+        let service = Service::new(sqs, sts, REGION, Some(&moto.endpoint), after);
+        let mut wanted = wanted("asya-elsewhere", "east");
+        wanted.account_id = Some("999999999999".to_owned());
+        service.queue(wanted).unwrap().observe(Depth::Glance).await
+    };
+    let of_none = absent_with_sts_at(&fake.endpoint).await;
+    assert_eq!(of_none.unwrap(), Observation::Absent, "it knows no STS");
+    let error = absent_with_sts_at("http://127.0.0.1:1").await.unwrap_err();
+    assert!(matches!(error, Fault::Unreachable { .. }), "{error}");
 }
 
 async fn a_dead_letter_queue_that_is_gone_is_made_again(moto: &Moto) {
