@@ -200,8 +200,6 @@ async fn an_object_s_own_interval_is_its_own(scene: &Scene) {
         .queues
         .until("rare", "counts it on request", counted)
         .await;
-    scene.queues.delete("rare").await;
-    scene.queues.until_gone("rare").await;
 }
 
 /// An hour is long for somebody who waits for a queue.
