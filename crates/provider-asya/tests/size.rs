@@ -2,7 +2,8 @@
 //! minutes, run by hand on the optimised program:
 //!
 //! ```sh
-//! cargo test --release -p provider-asya --test size -- --ignored --nocapture --test-threads 1
+//! cargo build --release -p provider-asya
+//! cargo test -p provider-asya --test size -- --ignored --nocapture --test-threads 1
 //! ```
 
 #![allow(
@@ -15,18 +16,18 @@
 mod rig;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _};
-use k8s_openapi::api::core::v1::Secret;
 use kube::api::PostParams;
 use kube::{Api, Client};
 use provider_asya::kinds::{ProviderConfig, Queue};
 use rig::moto::{Moto, REGION};
 use rig::process::{Process, free_ports};
 use rig::rabbitmq::RabbitMq;
+use rig::stage;
 use serde_json::{Value, json};
 
 const QUEUES: usize = 1000;
@@ -41,14 +42,11 @@ const QUIET: Duration = Duration::from_mins(2);
 const PATIENCE: Duration = Duration::from_mins(20);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "takes minutes, and means something with --release only"]
+#[ignore = "takes minutes, and needs the optimised program"]
 async fn a_thousand_queues_of_rabbitmq() {
     let cluster = rig::cluster::Cluster::start().await;
     let (rabbitmq, ()) = tokio::join!(RabbitMq::start(), cluster.install_kinds());
-    let key = |key: &str| json!({"name": "login", "key": key});
-    let credentials =
-        json!({"usernameSecretRef": key("user"), "passwordSecretRef": key("password")});
-    let config = json!({"rabbitmq": {"endpoint": rabbitmq.endpoint, "credentials": credentials}});
+    let config = json!({"rabbitmq": stage::rabbitmq_connection(&rabbitmq.endpoint, None)});
     let queue = |name: &str| {
         json!({"rabbitmq": {"host": "rabbitmq", "queueType": "classic", "routingKeys": [name, format!("asya-{name}")],
             "deadLetter": {"enabled": true}}})
@@ -57,12 +55,11 @@ async fn a_thousand_queues_of_rabbitmq() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "takes minutes, and means something with --release only"]
+#[ignore = "takes minutes, and needs the optimised program"]
 async fn a_thousand_queues_of_sqs() {
     let cluster = rig::cluster::Cluster::start().await;
     let (moto, ()) = tokio::join!(Moto::start(), cluster.install_kinds());
-    let credentials = json!({"source": "Secret", "secretRef": {"name": "login"}});
-    let config = json!({"sqs": {"endpoint": moto.endpoint, "credentials": credentials}});
+    let config = json!({"sqs": stage::sqs_connection(&moto.endpoint, None)});
     let queue = |_: &str| json!({"sqs": {"region": REGION}});
     measure("SQS (moto)", &cluster, &config, queue).await;
 }
@@ -113,17 +110,10 @@ async fn measure(
 }
 
 async fn configure(client: &Client, config: &Value) {
-    let parameters = PostParams::default();
-    let secrets: Api<Secret> = Api::default_namespaced(client.clone());
-    let data = json!({"user": "guest", "password": "guest",
-        "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"});
-    let secret = json!({"metadata": {"name": "login"}, "stringData": data});
-    let secret = serde_json::from_value(secret).unwrap();
-    secrets.create(&parameters, &secret).await.unwrap();
+    stage::make_login(client, "default").await;
     let configs: Api<ProviderConfig> = Api::default_namespaced(client.clone());
     let config = json!({"metadata": {"name": "main"}, "spec": config});
-    let config = serde_json::from_value(config).unwrap();
-    configs.create(&parameters, &config).await.unwrap();
+    stage::apply(&configs, config).await;
 }
 
 /// Makes the Queues, as a Composition would: with labels, annotations and an owner.
@@ -169,7 +159,7 @@ struct Program {
 impl Program {
     fn start(kubeconfig: &Path, folder: &Path) -> Self {
         let [port] = free_ports();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_provider-asya"));
+        let mut command = Command::new(optimised());
         command
             .env_clear()
             .env("KUBECONFIG", kubeconfig)
@@ -230,6 +220,17 @@ impl Program {
         );
         self.print("quiet");
     }
+}
+
+/// The optimised program, beside the one of the tests.
+fn optimised() -> PathBuf {
+    let profile = Path::new(env!("CARGO_BIN_EXE_provider-asya")).parent();
+    let program = profile
+        .unwrap()
+        .with_file_name("release")
+        .join("provider-asya");
+    assert!(program.is_file(), "build {} first", program.display());
+    program
 }
 
 fn ready(metrics: &str) -> usize {

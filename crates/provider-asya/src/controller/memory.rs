@@ -17,6 +17,8 @@ pub struct Memory {
     pub failures: u32,
     /// What was wanted when it was looked at whole with nothing to do, and when.
     pub whole_look: Option<(Wanted, Instant)>,
+    /// Whether we have deleted the queue: then its absence is no matter of patience.
+    pub is_queue_deleted: bool,
     /// When settings were written last.
     pub updated: Option<Instant>,
     /// When counters were written last.

@@ -120,7 +120,12 @@ async fn control(client: Client, timings: Timings, metrics: Arc<Metrics>) {
 pub async fn make_namespace(client: &Client, name: &str) {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     apply(&namespaces, json!({"metadata": {"name": name}})).await;
-    let secrets: Api<Secret> = Api::namespaced(client.clone(), name);
+    make_login(client, name).await;
+}
+
+/// Makes the Secret [`LOGIN`] in a namespace.
+pub async fn make_login(client: &Client, namespace: &str) {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let data = json!({"user": "guest", "password": "guest",
         "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"});
     let login = json!({"metadata": {"name": LOGIN}, "stringData": data});

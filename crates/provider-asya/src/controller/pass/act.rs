@@ -107,6 +107,7 @@ impl Pass<'_> {
         if let Err(fault) = self.within(connection.external.delete()).await {
             return Err(self.fault("CannotDeleteExternalResource", "delete", &fault));
         }
+        self.memory.is_queue_deleted = true;
         self.tell_success("DeletedExternalResource", "deletion")
             .await;
         self.say(Statement::synced());

@@ -55,11 +55,7 @@ impl Pass<'_> {
                 mark: &connection.mark,
                 policies,
                 adoption: self.adoption(connection),
-                is_new: creation::is_recent(
-                    self.queue.annotations(),
-                    Timestamp::now(),
-                    self.context.timings.creation_grace,
-                ),
+                is_new: !self.memory.is_queue_deleted && self.is_new(),
                 is_in_doubt,
                 deletion: self.deletion(&observation).await?,
                 since_update: self.memory.updated.map(|at| at.elapsed()),
@@ -122,6 +118,12 @@ impl Pass<'_> {
             self.check_location(policies, &found.location)?;
         }
         Ok(observation)
+    }
+
+    /// Whether the queue was made just now, and may not be visible yet.
+    fn is_new(&self) -> bool {
+        let grace = self.context.timings.creation_grace;
+        creation::is_recent(self.queue.annotations(), Timestamp::now(), grace)
     }
 
     fn adoption(&self, connection: &Connection) -> Adoption {
