@@ -19,7 +19,7 @@ mod signal;
 mod time;
 mod volumes;
 
-pub use classify::{Verdict, classify, questions};
+pub use classify::{Verdict, classify, foreign_scaler, questions};
 pub use facts::{Facts, Patience, Revision, Scaler, Workload};
 pub use pod::{Pod, PodMetadata, PodSpec, PodStatus};
 pub use signal::quote;

@@ -1,5 +1,7 @@
 //! Conditions of an object: what is said, and whether saying it changes anything.
 
+use actor::binding::TARGET_RESOLVED;
+use actor::binding::reason::RESOLVED;
 use actor::managed::{Condition, READY, SYNCED};
 use actor::queue::{DRIFTED, FLAGS, PASSWORD_NOT_URL_SAFE, POLICY_SHADOWED};
 use jiff::Timestamp;
@@ -51,6 +53,42 @@ impl Statement {
             status: "False",
             reason: "Unavailable",
             message: Some(message),
+        }
+    }
+
+    /// It cannot be used, for a reason of its own kind.
+    pub fn unready(reason: &'static str, message: String) -> Self {
+        Self {
+            reason,
+            ..Self::unavailable(message)
+        }
+    }
+
+    /// The target of a binding is there.
+    pub fn resolved() -> Self {
+        Self {
+            type_: TARGET_RESOLVED,
+            status: "True",
+            reason: RESOLVED,
+            message: None,
+        }
+    }
+
+    /// The target of a binding, or what is behind it, is not there.
+    pub fn unresolved(reason: &'static str, message: String) -> Self {
+        Self {
+            type_: TARGET_RESOLVED,
+            status: "False",
+            reason,
+            message: Some(message),
+        }
+    }
+
+    /// Nobody knows whether the target of a binding is there.
+    pub fn unseen(reason: &'static str, message: String) -> Self {
+        Self {
+            status: "Unknown",
+            ..Self::unresolved(reason, message)
         }
     }
 

@@ -29,6 +29,12 @@ impl Managed for Queue {
     }
 }
 
+impl Managed for WorkloadBinding {
+    fn conditions(&self) -> &[Condition] {
+        &self.status.conditions
+    }
+}
+
 macro_rules! kind {
     ($type:ident, $scope:ty, $plural:literal, $doc:literal, {$($(#[$attribute:meta])* $field:ident: $of:ty),*}) => {
         #[doc = $doc]

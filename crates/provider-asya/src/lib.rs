@@ -1,5 +1,5 @@
-//! The provider: it keeps Queue objects true on RabbitMQ and SQS, and ActorHealth
-//! objects current.
+//! The provider: it keeps Queue objects true on RabbitMQ and SQS, WorkloadBinding objects
+//! on workloads of other owners, and ActorHealth objects current.
 //!
 //! Observe, decide, act, report. Only the decision is hard, and it is pure:
 //! [`plan::decide`] says what to do from what is wanted and what is seen.
@@ -11,9 +11,10 @@
 //! - [`controller`] asks the Kubernetes API ([`cluster`]) and acts, [`gate`] says
 //!   when it may start and [`lease`] which replica, [`metrics`] counts and
 //!   [`serve`] shows;
-//! - [`resolve`] says what is behind the target of a binding;
+//! - [`resolve`] says what is behind the target of a binding, [`binding`] what is done to it;
 //! - [`timings`] has every duration there is, [`program`] the flags.
 
+pub mod binding;
 pub mod cluster;
 pub mod conditions;
 pub mod controller;

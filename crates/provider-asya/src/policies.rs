@@ -10,7 +10,7 @@ pub struct Policies(BTreeSet<String>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`spec.managementPolicies` is set to {0}, which is not supported: use [\"*\"], or a set with \"Observe\" \
-     such as [\"Observe\",\"Create\",\"Update\",\"LateInitialize\"] to keep the queue on deletion"
+     such as [\"Observe\",\"Create\",\"Update\",\"LateInitialize\"] to keep on deletion what is there"
 )]
 pub struct Unsupported(String);
 

@@ -14,7 +14,7 @@ use futures::future::Shared;
 use kube::Client;
 
 use crate::cluster;
-use crate::controller::{Context, configs, health, run};
+use crate::controller::{Context, bindings, configs, health, run};
 use crate::gate;
 use crate::kinds::{ClusterProviderConfig, ProviderConfig};
 use crate::lease::{Claim, Lost, Terms};
@@ -188,19 +188,23 @@ async fn work(
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "starting controllers");
     let (metrics, timings) = (context.metrics.clone(), context.timings.clone());
     let of_queues = context.clone();
-    let (store, queues) = run(context.clone(), flags.max_reconcile_rate, shutdown.clone());
-    let controllers = futures::future::join4(
+    let concurrency = flags.max_reconcile_rate;
+    let (all_queues, queues) = run(context.clone(), concurrency, shutdown.clone());
+    let (all_bindings, bindings) = bindings::run(context.clone(), concurrency, shutdown.clone());
+    let controllers = futures::future::join5(
         queues,
-        health::run(context.clone(), flags.max_reconcile_rate, shutdown.clone()),
+        bindings,
+        health::run(context.clone(), concurrency, shutdown.clone()),
         configs::run::<ProviderConfig>(context.clone(), shutdown.clone()),
         configs::run::<ClusterProviderConfig>(context, shutdown.clone()),
     );
     let survey = async {
         loop {
             tokio::time::sleep(timings.state_metrics).await;
-            let queues = store.state();
+            let queues = all_queues.state();
             metrics.survey(queues.iter().map(AsRef::as_ref));
             of_queues.forget_all_but(&queues);
+            metrics.survey(all_bindings.state().iter().map(AsRef::as_ref));
         }
     };
     tokio::select! {

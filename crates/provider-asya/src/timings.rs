@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use actor::binding::QUIET_SECONDS;
 use actor::health::Patience;
 
 /// How long the provider waits for what.
@@ -56,8 +57,17 @@ pub struct Timings {
     pub patience: Patience,
     /// Wait before an ActorHealth is looked at again while pods are not watched yet.
     pub sight_retry: Duration,
-    /// Time between two looks at a workload of somebody else's, which is not watched.
+    /// Time between two looks at a workload of somebody else's, which is not watched, and
+    /// at a target that nothing can be added to.
     pub bound_look: Duration,
+    /// Time between two looks at a bound workload while its pods are replaced.
+    pub rollout_look: Duration,
+    /// Wait before what another controller removed is put back; it doubles with each time.
+    pub conflict_backoff: Duration,
+    /// Time without a conflict after which conflicts are counted anew.
+    pub conflict_quiet: Duration,
+    /// Time between two looks for what bindings have left that are gone.
+    pub leftovers: Duration,
     /// Shortest time between two looks whether KEDA, or another kind to watch, is there.
     pub absent_retry: Duration,
     /// Time that running passes have to end after SIGTERM.
@@ -93,6 +103,10 @@ impl Default for Timings {
             patience: Patience::default(),
             sight_retry: seconds(1),
             bound_look: seconds(30),
+            rollout_look: seconds(10),
+            conflict_backoff: seconds(10),
+            conflict_quiet: seconds(QUIET_SECONDS),
+            leftovers: seconds(300),
             absent_retry: seconds(60),
             shutdown: seconds(20),
         }

@@ -60,7 +60,7 @@ pub fn classify(facts: &Facts<'_>, before: &AtProvider, patience: &Patience, now
         signal: trouble(&present, before.signal.as_ref(), now),
         ever_ready: before.ever_ready || ready > 0,
         foreign_scaler: match &scalers {
-            Some(scalers) => foreign(&facts.target.actor, scalers),
+            Some(scalers) => foreign_scaler(&facts.target.actor, scalers),
             None => before.foreign_scaler.clone(),
         },
     };
@@ -114,8 +114,9 @@ fn on<'a>(facts: &Facts<'_>, scalers: &[&'a Scaler]) -> Vec<&'a Scaler> {
         .collect()
 }
 
-/// The first of other people's scalers, a `ScaledObject` before an HPA.
-fn foreign(actor: &str, scalers: &[&Scaler]) -> Option<ForeignScaler> {
+/// The first scaler of somebody else's, a `ScaledObject` before an HPA. Those of the actor
+/// are none, and neither are HPAs that KEDA made.
+pub fn foreign_scaler(actor: &str, scalers: &[&Scaler]) -> Option<ForeignScaler> {
     let scalers = scalers.iter().map(|scaler| (scaler, &scaler.itself));
     let foreign = scalers.filter(|(scaler, _)| scaler.is_foreign(actor));
     let first = foreign.min_by_key(|(_, itself)| {

@@ -1,8 +1,10 @@
 //! Objects of the Kubernetes API kept true, pass by pass.
 
+pub mod bindings;
 pub mod configs;
 pub mod connect;
 pub mod events;
+mod grouped;
 pub mod health;
 pub mod memory;
 mod pass;

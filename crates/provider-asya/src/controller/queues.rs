@@ -17,6 +17,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::Instant;
 
 use super::connect::{Changed, ConfigKey, Connector};
+use super::health::Sight;
 use super::memory::Memories;
 use super::pass::Pass;
 use crate::creation;
@@ -40,6 +41,8 @@ pub struct Context {
     pub metrics: Arc<Metrics>,
     /// What is remembered.
     pub memories: Memories,
+    /// What is seen of pods, workloads and scalers.
+    pub(super) sight: Arc<Sight>,
 }
 
 impl Context {
@@ -62,6 +65,7 @@ impl Context {
             timings,
             metrics,
             memories: Memories::default(),
+            sight: Arc::default(),
         }
     }
 
@@ -187,7 +191,11 @@ async fn reconcile(queue: Arc<Queue>, context: Arc<Context>) -> Result<Action, I
         Next::Poll => {
             let interval =
                 requeue::poll_interval(queue.annotations(), end.counters, &context.timings);
-            Some(requeue::with_jitter(interval, chance(), &context.timings))
+            Some(requeue::with_jitter(
+                interval,
+                requeue::chance(),
+                &context.timings,
+            ))
         }
     };
     if end.is_over {
@@ -198,18 +206,6 @@ async fn reconcile(queue: Arc<Queue>, context: Arc<Context>) -> Result<Action, I
     Ok(wait.map_or_else(Action::await_change, |wait| {
         Action::requeue(wait.max(Duration::from_millis(1)))
     }))
-}
-
-/// A random number from 0 to 1. Nothing depends on its quality.
-fn chance() -> f64 {
-    use std::hash::BuildHasher as _;
-    let random = std::collections::hash_map::RandomState::new().hash_one(0_u8);
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a chance needs no more than 32 bits"
-    )]
-    let chance = (random >> 32) as f64 / f64::from(u32::MAX);
-    chance
 }
 
 #[cfg(test)]
@@ -265,10 +261,5 @@ mod tests {
         for (reason, change, expected) in cases {
             assert_eq!(wishes(&queue(change)) != before, expected, "{reason}");
         }
-    }
-
-    #[test]
-    fn chances_are_between_nothing_and_certainty() {
-        assert!((0..100).all(|_| (0.0..=1.0).contains(&chance())));
     }
 }

@@ -1,10 +1,9 @@
 //! The controller of ActorHealth objects: it watches and tells, and changes nothing.
 //!
 //! - `views` says what is kept of the kinds that are watched, `watch` watches them;
-//! - `sight` holds what is seen, in groups (`grouped`), and tells whom a change concerns;
+//! - `sight` holds what is seen, in groups, and tells whom a change concerns;
 //! - `round` says of one object what [`actor::health`] makes of it.
 
-mod grouped;
 mod round;
 mod sight;
 mod views;
@@ -15,7 +14,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::channel::mpsc;
 use futures::future::Shared;
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::runtime::controller::{Action, Config, Controller};
@@ -26,7 +24,8 @@ use kube::{Api, ResourceExt as _};
 use tokio::time::Instant;
 
 use self::round::{Memories, Round};
-use self::sight::Sight;
+pub(in crate::controller) use self::sight::Sight;
+pub(in crate::controller) use self::views::workload_name;
 use crate::gate;
 use crate::kinds::ActorHealth;
 use crate::requeue;
@@ -54,8 +53,8 @@ pub async fn run(
         () = gate::served(&client, &[KIND]) => {}
         () = shutdown.clone() => return,
     }
-    let (triggers, triggered) = mpsc::unbounded();
-    let sight = Arc::new(Sight::new(triggers));
+    let sight = provider.sight.clone();
+    let triggered = sight.listen();
     let watches = watch::all(client.clone(), sight.clone(), timings.absent_retry);
     let (reader, writer) = reflector::store();
     let register = sight.clone();

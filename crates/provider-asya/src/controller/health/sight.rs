@@ -4,14 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use actor::binding::ObjectReference;
 use actor::health::{ForProvider, Pod, Revision, Scaler, Workload};
-use futures::channel::mpsc::UnboundedSender;
+use futures::channel::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
 
-use super::grouped::{Grouped, Kept, Key};
 use super::views::workload_name;
+use crate::controller::grouped::{Grouped, Kept, Key};
 use crate::kinds::ActorHealth;
 
 /// The kinds without which nothing can be said.
@@ -40,6 +41,10 @@ pub(super) struct Seen {
     by_workload: Grouped<()>,
     /// Why a kind cannot be watched, by its plural.
     problems: BTreeMap<&'static str, String>,
+    /// Who is told of the ActorHealth objects that a change concerns.
+    health: Option<UnboundedSender<ObjectRef<ActorHealth>>>,
+    /// Who is told of workloads and what scales them.
+    workloads: Option<UnboundedSender<Key>>,
 }
 
 /// What is seen of one actor.
@@ -58,19 +63,46 @@ pub(super) struct Found {
 pub(super) struct NotYet(pub(super) Option<String>);
 
 /// All that is seen, shared by those who look and those who are told.
-#[derive(Debug)]
-pub(super) struct Sight {
+#[derive(Debug, Default)]
+pub(in crate::controller) struct Sight {
     seen: Mutex<Seen>,
-    triggers: UnboundedSender<ObjectRef<ActorHealth>>,
 }
 
 impl Sight {
-    /// Sees nothing yet; tells through `triggers` whom a change concerns.
-    pub(super) fn new(triggers: UnboundedSender<ObjectRef<ActorHealth>>) -> Self {
-        Self {
-            seen: Mutex::default(),
-            triggers,
+    /// The ActorHealth objects that a change concerns, from now on.
+    pub(super) fn listen(&self) -> UnboundedReceiver<ObjectRef<ActorHealth>> {
+        let (triggers, triggered) = mpsc::unbounded();
+        self.lock().health = Some(triggers);
+        triggered
+    }
+
+    /// The workloads of which something changes, or what scales them, from now on.
+    pub(in crate::controller) fn listen_to_workloads(&self) -> UnboundedReceiver<Key> {
+        let (triggers, triggered) = mpsc::unbounded();
+        self.lock().workloads = Some(triggers);
+        triggered
+    }
+
+    /// What scales these workloads of a namespace; none while that is not known.
+    pub(in crate::controller) fn scalers(
+        &self,
+        namespace: &str,
+        workloads: &[&ObjectReference],
+    ) -> Option<Vec<Scaler>> {
+        let seen = self.lock();
+        if !seen.hpas.is_complete() || !seen.scaled_objects.is_complete() {
+            return None;
         }
+        let keys = workloads.iter().map(|workload| Key {
+            namespace: namespace.to_owned(),
+            name: workload_name(&workload.kind, &workload.name),
+        });
+        let scalers = keys.flat_map(|key| {
+            let hpas: Vec<_> = seen.hpas.of(&key).cloned().collect();
+            let scaled_objects = seen.scaled_objects.of(&key).cloned();
+            hpas.into_iter().chain(scaled_objects).collect::<Vec<_>>()
+        });
+        Some(scalers.collect())
     }
 
     /// Takes in an event of a watched kind.
@@ -84,14 +116,14 @@ impl Sight {
         let mut seen = self.lock();
         seen.problems.remove(kind);
         let changed = slot(&mut seen).take(event);
-        self.tell(&seen, &changed, by);
+        Self::tell(&seen, &changed, by);
     }
 
     /// Takes in that a kind is not served.
     pub(super) fn clear<V: PartialEq>(&self, slot: fn(&mut Seen) -> &mut Grouped<V>, by: By) {
         let mut seen = self.lock();
         let changed = slot(&mut seen).clear();
-        self.tell(&seen, &changed, by);
+        Self::tell(&seen, &changed, by);
     }
 
     /// Takes in that a kind cannot be watched at present.
@@ -157,7 +189,7 @@ impl Sight {
         })
     }
 
-    fn tell(&self, seen: &Seen, changed: &BTreeSet<Key>, by: By) {
+    fn tell(seen: &Seen, changed: &BTreeSet<Key>, by: By) {
         let register = match by {
             By::Actor => &seen.by_actor,
             By::Workload => &seen.by_workload,
@@ -165,15 +197,22 @@ impl Sight {
         for key in changed {
             for name in register.names(key) {
                 let health = ObjectRef::new(name).within(&key.namespace);
-                if self.triggers.unbounded_send(health).is_err() {
-                    tracing::debug!("nobody listens any more: the controller has ended");
-                }
+                send(seen.health.as_ref(), health);
+            }
+            if by == By::Workload {
+                send(seen.workloads.as_ref(), key.clone());
             }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn send<T>(listener: Option<&UnboundedSender<T>>, news: T) {
+    if listener.is_some_and(|listener| listener.unbounded_send(news).is_err()) {
+        tracing::debug!("nobody listens any more: the controller has ended");
     }
 }
 

@@ -15,7 +15,7 @@ use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt as _};
 use serde::Deserialize;
 
-use super::grouped::{Kept, Key};
+use crate::controller::grouped::{Kept, Key};
 
 /// KEDA's kind that makes HPAs.
 pub(super) const SCALED_OBJECT: &str = "ScaledObject";
@@ -228,7 +228,7 @@ impl View for ScaledObjectView {
 }
 
 /// What a workload is called in a [`Key`].
-pub(super) fn workload_name(kind: &str, name: &str) -> String {
+pub(in crate::controller) fn workload_name(kind: &str, name: &str) -> String {
     format!("{kind}/{name}")
 }
 

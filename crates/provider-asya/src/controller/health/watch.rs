@@ -18,9 +18,9 @@ use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 
-use super::grouped::Grouped;
 use super::sight::{By, Seen, Sight};
 use super::views::{DeploymentView, HpaView, PodView, ScaledObjectView, StatefulSetView, View};
+use crate::controller::grouped::{Grouped, Kept};
 use crate::gate;
 
 /// The definition of KEDA's kind.
@@ -148,7 +148,7 @@ fn plural<K: Resource<DynamicType = ()>>() -> &'static str {
     }
 }
 
-fn kept<K: View>(event: Event<K>) -> Option<Event<super::grouped::Kept<K::Kept>>> {
+fn kept<K: View>(event: Event<K>) -> Option<Event<Kept<K::Kept>>> {
     Some(match event {
         Event::Apply(object) => Event::Apply(object.keep()?),
         Event::Delete(object) => Event::Delete(object.keep()?),

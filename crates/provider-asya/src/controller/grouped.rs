@@ -54,6 +54,12 @@ impl<V: PartialEq> Grouped<V> {
         self.groups.get(key).into_iter().flat_map(BTreeMap::values)
     }
 
+    /// All objects, with their groups.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Key, &V)> {
+        let groups = self.groups.iter();
+        groups.flat_map(|(key, group)| group.values().map(move |view| (key, view)))
+    }
+
     /// The names of a group's objects.
     pub(super) fn names(&self, key: &Key) -> impl Iterator<Item = &String> {
         self.groups.get(key).into_iter().flat_map(BTreeMap::keys)

@@ -1,0 +1,54 @@
+//! Whether every pod of a workload has its present template.
+
+use serde_json::Value;
+
+/// Whether the controller of a Deployment or StatefulSet has made all pods from the
+/// present template, and none from another is left. Of other kinds nothing is known.
+///
+/// A StatefulSet with the update strategy `OnDelete`, or with a partition, has pods of
+/// both templates until somebody deletes them, and says so in the same fields.
+/// Source: Kubernetes, `apps/v1` `DeploymentStatus`, `StatefulSetStatus`.
+pub fn is_done(workload: &Value) -> bool {
+    let kind = workload["kind"].as_str().unwrap_or_default();
+    if !["Deployment", "StatefulSet"].contains(&kind) {
+        return false;
+    }
+    let status = |field: &str| workload["status"][field].as_i64().unwrap_or(0);
+    let desired = workload["spec"]["replicas"].as_i64().unwrap_or(1);
+    let generation = workload["metadata"]["generation"].as_i64();
+    generation.is_some_and(|generation| status("observedGeneration") >= generation)
+        && status("updatedReplicas") == desired
+        && status("replicas") == desired
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_rollout_is_done_when_no_pod_of_another_template_is_left() {
+        let cases = [
+            ("done", "Deployment", json!(2), [3, 2, 2], true),
+            ("not seen yet", "Deployment", json!(2), [2, 2, 2], false),
+            ("on its way", "StatefulSet", json!(2), [3, 1, 2], false),
+            (
+                "an old pod is left",
+                "Deployment",
+                json!(2),
+                [3, 2, 3],
+                false,
+            ),
+            ("napping", "Deployment", json!(0), [3, 0, 0], true),
+            ("one by default", "Deployment", json!(null), [3, 1, 1], true),
+            ("unknown kind", "Service", json!(0), [3, 0, 0], false),
+        ];
+        for (reason, kind, replicas, [observed, updated, total], expected) in cases {
+            let workload = json!({
+                "kind": kind, "metadata": {"generation": 3}, "spec": {"replicas": replicas},
+                "status": {"observedGeneration": observed, "updatedReplicas": updated, "replicas": total}});
+            assert_eq!(is_done(&workload), expected, "{reason}");
+        }
+    }
+}

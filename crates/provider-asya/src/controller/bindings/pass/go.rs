@@ -1,0 +1,58 @@
+//! The last pass over an object: what was added to workloads is taken away first.
+
+use actor::managed::FINALIZER;
+use kube::ResourceExt as _;
+
+use super::{Pass, Stop};
+use crate::conditions::Statement;
+use crate::controller::bindings::hands::Failure;
+use crate::controller::bindings::marks::Mark;
+use crate::controller::writes;
+use crate::policies::Policies;
+use crate::requeue::Next;
+
+impl Pass<'_> {
+    /// Takes away what was added, and lets the object go.
+    pub(super) async fn go(&mut self, policies: &Policies) -> Result<Next, Stop> {
+        let finalizers = self.binding.finalizers();
+        if !finalizers.iter().any(|name| name == FINALIZER) {
+            return Err(Stop::Over);
+        }
+        self.freshen().await?;
+        self.say(Statement::deleting(None));
+        // What another binding of the actor has added is not this one's to take away.
+        if self.another().is_none() {
+            // The watch may be behind, and there is no second chance.
+            let labelled = self.hands().labelled(&self.spec().actor).await;
+            if policies.may_delete() {
+                self.take_away(&labelled?).await?;
+            } else {
+                self.renounce(labelled).await;
+            }
+        }
+        writes::finalizer(&self.api, &self.binding, FINALIZER, false).await?;
+        Err(Stop::Over)
+    }
+
+    /// Leaves what was added to the owners of the workloads. Where the provider may not
+    /// even do that, it lets the object go nevertheless: that is what was asked for.
+    async fn renounce(&self, labelled: Result<Vec<Mark>, Failure>) {
+        let binding = self.shown();
+        let marks = match labelled {
+            Ok(marks) => marks,
+            Err(failure) => {
+                tracing::warn!(binding, ?failure, "cannot take the marks off workloads");
+                return;
+            }
+        };
+        for mark in marks.iter().filter(|mark| mark.is_applied) {
+            let workload = &mark.workload;
+            match self.hands().renounce(mark).await {
+                Ok(()) => tracing::info!(binding, %workload, "left what was added to its owner"),
+                Err(failure) => {
+                    tracing::warn!(binding, %workload, ?failure, "cannot take the marks off a workload");
+                }
+            }
+        }
+    }
+}
