@@ -14,8 +14,10 @@ pub mod fake_sts;
 pub mod moto;
 pub mod proxy;
 pub mod rabbitmq;
+pub mod reverter;
 pub mod stage;
 pub mod ward;
+pub mod yard;
 
 pub use real::components::is_skipped;
 pub use real::{PATIENCE, cluster, process, until};
