@@ -47,18 +47,6 @@ pub fn with_jitter(interval: Duration, chance: f64, timings: &Timings) -> Durati
     interval.mul_f64(1.0 + part * (2.0 * chance.clamp(0.0, 1.0) - 1.0))
 }
 
-/// A random number from 0 to 1. Nothing depends on its quality.
-pub fn chance() -> f64 {
-    use std::hash::BuildHasher as _;
-    let random = std::collections::hash_map::RandomState::new().hash_one(0_u8);
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a chance needs no more than 32 bits"
-    )]
-    let chance = (random >> 32) as f64 / f64::from(u32::MAX);
-    chance
-}
-
 /// The wait after `failures` failures in a row, which are at least one.
 pub fn backoff(failures: u32, timings: &Timings) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
@@ -111,10 +99,5 @@ mod tests {
             .collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60]);
         assert_eq!(backoff(u32::MAX, &timings).as_secs(), 60);
-    }
-
-    #[test]
-    fn chances_are_between_nothing_and_certainty() {
-        assert!((0..100).all(|_| (0.0..=1.0).contains(&chance())));
     }
 }

@@ -1,4 +1,4 @@
-//! WorkloadBindings on a real API server, on workloads whose controllers do as they please.
+//! WorkloadBinding objects on a real API server, on workloads whose controllers do as they please.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! WorkloadBindings on a real API server: what is added to workloads of others, and that it
+//! WorkloadBinding objects on a real API server: what is added to workloads of others, and that it
 //! is taken away again. The provider has the rights of `install/provider-asya` alone.
 
 #![allow(
@@ -12,7 +12,7 @@ mod rig;
 
 use actor::binding::TARGET_RESOLVED;
 use actor::managed::{FINALIZER, READY, SYNCED};
-use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kube::ResourceExt as _;
 use kube::api::{ListParams, Patch, PatchParams};
@@ -77,6 +77,11 @@ async fn without_the_right_nothing_is_done(yard: &Yard) {
     site.make_binding("other", knative).await;
     site.until_says("other", "KindNotServed", "serves no Workspace (kaito.sh)")
         .await;
+    site.bind("idle", "Deployment", "llm", Some(template("idle", "a:1")))
+        .await;
+    site.until_says("idle", "Forbidden", text).await;
+    site.delete::<WorkloadBinding>("idle").await;
+    site.until_gone::<WorkloadBinding>("idle").await;
     yard.grant("rbac-binding.yaml").await;
     site.until_ready("embedder").await;
     site.delete::<WorkloadBinding>("embedder").await;
@@ -147,11 +152,9 @@ async fn what_is_added_stands_beside_what_was_there(yard: &Yard, kind: &str) {
         "pods of the former template are left"
     );
 
-    let scaled = json!({"spec": {"replicas": 5}});
-    match kind {
-        "StatefulSet" => site.change::<StatefulSet>("llm", scaled).await,
-        _ => site.change::<Deployment>("llm", scaled).await,
-    }
+    let (workloads, parameters) = (site.workloads(kind), PatchParams::default());
+    let scaled = Patch::Merge(json!({"spec": {"replicas": 5}}));
+    workloads.patch("llm", &parameters, &scaled).await.unwrap();
     site.delete::<WorkloadBinding>("embedder").await;
     site.until_gone::<WorkloadBinding>("embedder").await;
     let mut expected = settled(before);
@@ -169,21 +172,10 @@ async fn a_rollout_is_followed(site: &Site, kind: &str, bound: &Value) {
             "readyReplicas": 1, "availableReplicas": 1, "updatedReplicas": updated}})
     };
     let write = |status: Value| async move {
-        let (parameters, patch) = (PatchParams::default(), Patch::Merge(status));
-        match kind {
-            "StatefulSet" => drop(
-                site.api::<StatefulSet>()
-                    .patch_status("llm", &parameters, &patch)
-                    .await
-                    .unwrap(),
-            ),
-            _ => drop(
-                site.api::<Deployment>()
-                    .patch_status("llm", &parameters, &patch)
-                    .await
-                    .unwrap(),
-            ),
-        }
+        let (workloads, parameters) = (site.workloads(kind), PatchParams::default());
+        let status = Patch::Merge(status);
+        let written = workloads.patch_status("llm", &parameters, &status).await;
+        written.unwrap();
     };
     write(status(1, 3)).await;
     let binding = site.until_looked_at("embedder", "rolling").await;
@@ -450,6 +442,11 @@ async fn what_the_api_server_refuses_is_told_in_its_words(yard: &Yard) {
     )
     .await;
     let refused = site.until_says("embedder", "Refused", "\"nowhere\"").await;
+    let mut unknown = template("embedder", "a:1");
+    unknown["spec"]["containers"][1]["colour"] = json!("red");
+    site.bind("painter", "Deployment", "llm", Some(unknown))
+        .await;
+    site.until_says("painter", "Refused", "colour").await;
     let events = site.warnings("embedder").await;
     assert_eq!(events.len(), 1, "told once: {events:?}");
     assert!(refused.status.at_provider.resolved_target.is_some());

@@ -153,7 +153,7 @@ mod tests {
         );
         let timings = Timings::default();
         let forgotten = conflicts(2, 0).forgotten_in(at(600), &timings);
-        assert_eq!(forgotten, Some(Duration::from_secs(3000)));
+        assert_eq!(forgotten, Some(Duration::from_mins(50)));
         assert_eq!(Conflicts::default().forgotten_in(at(0), &timings), None);
     }
 }

@@ -139,145 +139,77 @@ mod tests {
         }
     }
 
+    /// The case, what `Ready` said of which generation, conflicts so far and whether all of
+    /// it stands; then what is done with generation 2, and how many conflicts count.
+    const CASES: &str = "
+        a new binding                    | -                | 0 | lost  | Apply     | 0
+        it stands                        | Available 2      | 2 | whole | Rest      | 2
+        the first loss                   | Available 2      | 0 | lost  | Wait(10s) | 1
+        the third loss                   | Available 2      | 2 | lost  | Wait(40s) | 3
+        the sixth loss                   | Available 2      | 5 | lost  | GiveUp    | 6
+        it is time                       | Conflict 2       | 1 | lost  | Apply     | 1
+        the owner put it back            | Conflict 2       | 1 | whole | Rest      | 1
+        given up                         | GaveUp 2         | 6 | lost  | GiveUp    | 6
+        given up, and put back by hand   | GaveUp 2         | 6 | whole | Rest      | 6
+        given up, and gone for a while   | TargetNotFound 2 | 6 | lost  | GiveUp    | 6
+        a new spec                       | Available 1      | 3 | whole | Apply     | 0
+        a new spec after giving up       | GaveUp 1         | 6 | lost  | Apply     | 0
+        a taken field may be free        | FieldTaken 2     | 1 | lost  | Apply     | 1
+        the other actor may be gone      | AlreadyBound 2   | 0 | lost  | Apply     | 0
+        the right may have been granted  | Forbidden 2      | 0 | lost  | Apply     | 0
+        it was only looked at            | Creating 2       | 0 | lost  | Apply     | 0
+    ";
+
     #[test]
     fn what_stood_and_is_gone_is_a_conflict_and_nothing_else_is() {
-        const WHOLE: bool = true;
-        const LOST: bool = false;
-        let wait = |seconds| Step::Wait(Duration::from_secs(seconds));
-        // What Ready said of generation 2, conflicts so far, whether all of it stands; then
-        // what is done and how many conflicts count.
-        let cases = [
-            ("a new binding", None, 0, LOST, Step::Apply, 0),
-            ("it stands", Some(("Available", 2)), 2, WHOLE, Step::Rest, 2),
-            ("first loss", Some(("Available", 2)), 0, LOST, wait(10), 1),
-            ("third loss", Some(("Available", 2)), 2, LOST, wait(40), 3),
-            (
-                "sixth loss",
-                Some(("Available", 2)),
-                5,
-                LOST,
-                Step::GiveUp,
-                6,
-            ),
-            ("time is up", Some(("Conflict", 2)), 1, LOST, Step::Apply, 1),
-            (
-                "the owner put it back",
-                Some(("Conflict", 2)),
-                1,
-                WHOLE,
-                Step::Rest,
-                1,
-            ),
-            ("given up", Some(("GaveUp", 2)), 6, LOST, Step::GiveUp, 6),
-            (
-                "given up, and put back by hand",
-                Some(("GaveUp", 2)),
-                6,
-                WHOLE,
-                Step::Rest,
-                6,
-            ),
-            (
-                "given up, target gone meanwhile",
-                Some(("TargetNotFound", 2)),
-                6,
-                LOST,
-                Step::GiveUp,
-                6,
-            ),
-            (
-                "a new spec",
-                Some(("Available", 1)),
-                3,
-                WHOLE,
-                Step::Apply,
-                0,
-            ),
-            (
-                "a new spec after giving up",
-                Some(("GaveUp", 1)),
-                6,
-                LOST,
-                Step::Apply,
-                0,
-            ),
-            (
-                "a taken field may be free",
-                Some(("FieldTaken", 2)),
-                1,
-                LOST,
-                Step::Apply,
-                1,
-            ),
-            (
-                "the other actor may be gone",
-                Some(("AlreadyBound", 2)),
-                0,
-                LOST,
-                Step::Apply,
-                0,
-            ),
-            (
-                "not allowed before",
-                Some(("Forbidden", 2)),
-                0,
-                LOST,
-                Step::Apply,
-                0,
-            ),
-            (
-                "only looked at before",
-                Some(("Creating", 2)),
-                0,
-                LOST,
-                Step::Apply,
-                0,
-            ),
-        ];
-        for (reason, said, count, is_whole, step, counted) in cases {
-            let ready = said.map(|(reason, generation)| ready(reason, generation));
+        let now = NOW.parse().unwrap();
+        let timings = Timings::default();
+        for case in CASES.trim().lines() {
+            let [reason, said, count, stands, step, counted] =
+                case.split('|').map(str::trim).collect::<Vec<_>>()[..]
+            else {
+                panic!("{case}");
+            };
+            let said = said.split_once(' ');
+            let ready = said.map(|(reason, generation)| ready(reason, generation.parse().unwrap()));
+            let is_whole = stands == "whole";
+            let missing = if is_whole {
+                vec![]
+            } else {
+                vec!["spec".to_owned()]
+            };
             let standing = Standing {
-                missing: if is_whole {
-                    Vec::new()
-                } else {
-                    vec!["spec.template".to_owned()]
-                },
+                missing,
                 other: None,
             };
             let facts = Facts {
                 generation: Some(2),
                 may_update: true,
-                before: &before(count, "u"),
+                before: &before(count.parse().unwrap(), "u"),
                 ready: ready.as_ref(),
                 uid: "u",
                 standing: &standing,
             };
-            let decision = decide(&facts, NOW.parse().unwrap(), &Timings::default());
-            assert_eq!(decision.step, step, "{reason}");
-            assert_eq!(decision.conflicts.count, counted, "{reason}");
+            let found = decide(&facts, now, &timings);
+            assert_eq!(format!("{:?}", found.step), step, "{reason}");
+            assert_eq!(found.conflicts.count.to_string(), counted, "{reason}");
+
+            let may_update = false;
             let looking = decide(
                 &Facts {
-                    may_update: false,
+                    may_update,
                     ..facts
                 },
-                NOW.parse().unwrap(),
-                &Timings::default(),
+                now,
+                &timings,
             );
             let expected = if is_whole { Step::Rest } else { Step::Look };
-            assert_eq!(
-                looking.step, expected,
-                "{reason}, without the policy Update"
-            );
-            let remade = Facts {
-                uid: "another",
-                ..facts
-            };
-            let decision = decide(&remade, NOW.parse().unwrap(), &Timings::default());
-            assert_eq!(
-                (decision.step, decision.conflicts.count),
-                (Step::Apply, 0),
-                "{reason}, and the workload was made anew"
-            );
+            assert_eq!(looking.step, expected, "{reason}, without Update");
+
+            let uid = "another";
+            let anew = decide(&Facts { uid, ..facts }, now, &timings);
+            let found = (anew.step, anew.conflicts.count);
+            assert_eq!(found, (Step::Apply, 0), "{reason}, on another object");
         }
     }
 

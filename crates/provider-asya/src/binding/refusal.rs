@@ -21,7 +21,7 @@ pub enum Answer {
     /// The workload is gone, or another one has its name.
     Replaced,
     /// It will refuse again until something changes.
-    Refused(Refusal),
+    Refused(Box<Refusal>),
 }
 
 /// Why nothing can be added to a workload.
@@ -90,6 +90,12 @@ pub enum Refusal {
     },
 }
 
+impl From<Refusal> for Answer {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
+}
+
 impl Refusal {
     /// The reason of the conditions.
     pub fn reason(&self) -> &'static str {
@@ -118,28 +124,29 @@ impl Refusal {
 /// What a failed patch of a workload means; nothing where the API server did not judge
 /// it, as when it is overloaded.
 pub fn read(status: &Status, workload: &ObjectReference, namespace: &str) -> Option<Answer> {
-    let refused = |words: &str| Refusal::Refused {
-        workload: workload.clone(),
-        words: one_line(words),
+    let refused = |words: &str| {
+        Answer::from(Refusal::Refused {
+            workload: workload.clone(),
+            words: one_line(words),
+        })
     };
     Some(match status.code {
         404 => Answer::Replaced,
         409 => match conflict(status, workload) {
-            Some(refusal) => Answer::Refused(refusal),
+            Some(refusal) => refusal.into(),
             None => Answer::Replaced,
         },
-        403 if is_lack_of_right(&status.message) => Answer::Refused(Refusal::forbidden(
+        403 if is_lack_of_right(&status.message) => Refusal::forbidden(
             "patch",
             targets::group_of(&workload.api_version),
             &workload.kind,
             namespace,
-        )),
-        400 | 403 | 413 | 422 => Answer::Refused(refused(&status.message)),
+        )
+        .into(),
+        400 | 403 | 413 | 422 => refused(&status.message),
         // A conversion or a schema that cannot take the intent, such as a list with one
         // key twice: another try ends the same way.
-        500 if status.message.contains("failed to create typed") => {
-            Answer::Refused(refused(&status.message))
-        }
+        500 if status.message.contains("failed to create typed") => refused(&status.message),
         _ => return None,
     })
 }

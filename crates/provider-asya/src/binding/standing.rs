@@ -64,9 +64,7 @@ fn is_applied_by(entry: &Value, manager: &str) -> bool {
 
 /// Whether an entry is of the object itself, not of its status or scale.
 fn is_of_the_object(entry: &Value) -> bool {
-    entry["subresource"]
-        .as_str()
-        .is_none_or(|subresource| subresource.is_empty())
+    entry["subresource"].as_str().is_none_or(str::is_empty)
 }
 
 fn other(live: &Value, manager: &str) -> Option<String> {
@@ -188,11 +186,11 @@ mod tests {
         })
     }
 
-    fn live(entries: Value) -> Value {
+    fn live(entries: &Value) -> Value {
         json!({"metadata": {"name": "llm", "managedFields": entries}})
     }
 
-    fn entry(manager: &str, operation: &str, time: &str, fields: Value) -> Value {
+    fn entry(manager: &str, operation: &str, time: &str, fields: &Value) -> Value {
         json!({"manager": manager, "operation": operation, "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
             "time": time, "fieldsV1": fields})
     }
@@ -238,13 +236,13 @@ mod tests {
         for (reason, change, expected) in cases {
             let mut owned = owned();
             change(&mut owned);
-            let entry = entry(MANAGER, "Apply", "2026-01-01T00:00:00Z", owned);
-            let standing = Standing::read(&live(json!([entry])), MANAGER, &intent());
+            let entry = entry(MANAGER, "Apply", "2026-01-01T00:00:00Z", &owned);
+            let standing = Standing::read(&live(&json!([entry])), MANAGER, &intent());
             assert_eq!(standing.missing, expected, "{reason}");
             assert_eq!(standing.is_whole(), expected.is_empty(), "{reason}");
         }
-        let updated = entry(MANAGER, "Update", "2026-01-01T00:00:00Z", owned());
-        let live = live(json!([updated]));
+        let updated = entry(MANAGER, "Update", "2026-01-01T00:00:00Z", &owned());
+        let live = live(&json!([updated]));
         assert!(
             !Standing::read(&live, MANAGER, &intent()).is_whole(),
             "what a manager updates is not what it applies"
@@ -261,7 +259,7 @@ mod tests {
                 "kube-controller-manager",
                 "Update",
                 "2026-09-01T00:00:00Z",
-                json!({"f:status": {}}),
+                &json!({"f:status": {}}),
             );
             entry["subresource"] = json!("status");
             entry
@@ -270,36 +268,36 @@ mod tests {
             ("nobody", json!([]), None),
             (
                 "we ourselves",
-                json!([entry(MANAGER, "Apply", "2026-01-01T00:00:00Z", template())]),
+                json!([entry(MANAGER, "Apply", "2026-01-01T00:00:00Z", &template())]),
                 None,
             ),
             (
                 "the later of two",
                 json!([
-                    entry("helm", "Update", "2026-01-01T00:00:00Z", template()),
-                    entry("kserve", "Update", "2026-01-02T00:00:00Z", template())
+                    entry("helm", "Update", "2026-01-01T00:00:00Z", &template()),
+                    entry("kserve", "Update", "2026-01-02T00:00:00Z", &template())
                 ]),
                 Some("kserve"),
             ),
             (
                 "not who scales it",
                 json!([
-                    entry("helm", "Update", "2026-01-01T00:00:00Z", template()),
-                    entry("kubectl", "Update", "2026-01-02T00:00:00Z", replicas())
+                    entry("helm", "Update", "2026-01-01T00:00:00Z", &template()),
+                    entry("kubectl", "Update", "2026-01-02T00:00:00Z", &replicas())
                 ]),
                 Some("helm"),
             ),
             (
                 "who writes anything, if nobody writes the template",
                 json!([
-                    entry("kubectl", "Update", "2026-01-02T00:00:00Z", replicas()),
+                    entry("kubectl", "Update", "2026-01-02T00:00:00Z", &replicas()),
                     status()
                 ]),
                 Some("kubectl"),
             ),
         ];
         for (reason, entries, expected) in cases {
-            let standing = Standing::read(&live(entries), MANAGER, &intent());
+            let standing = Standing::read(&live(&entries), MANAGER, &intent());
             assert_eq!(standing.other.as_deref(), expected, "{reason}");
         }
     }

@@ -191,11 +191,7 @@ async fn reconcile(queue: Arc<Queue>, context: Arc<Context>) -> Result<Action, I
         Next::Poll => {
             let interval =
                 requeue::poll_interval(queue.annotations(), end.counters, &context.timings);
-            Some(requeue::with_jitter(
-                interval,
-                requeue::chance(),
-                &context.timings,
-            ))
+            Some(requeue::with_jitter(interval, chance(), &context.timings))
         }
     };
     if end.is_over {
@@ -206,6 +202,18 @@ async fn reconcile(queue: Arc<Queue>, context: Arc<Context>) -> Result<Action, I
     Ok(wait.map_or_else(Action::await_change, |wait| {
         Action::requeue(wait.max(Duration::from_millis(1)))
     }))
+}
+
+/// A random number from 0 to 1. Nothing depends on its quality.
+pub(super) fn chance() -> f64 {
+    use std::hash::BuildHasher as _;
+    let random = std::collections::hash_map::RandomState::new().hash_one(0_u8);
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a chance needs no more than 32 bits"
+    )]
+    let chance = (random >> 32) as f64 / f64::from(u32::MAX);
+    chance
 }
 
 #[cfg(test)]
@@ -261,5 +269,10 @@ mod tests {
         for (reason, change, expected) in cases {
             assert_eq!(wishes(&queue(change)) != before, expected, "{reason}");
         }
+    }
+
+    #[test]
+    fn chances_are_between_nothing_and_certainty() {
+        assert!((0..100).all(|_| (0.0..=1.0).contains(&chance())));
     }
 }

@@ -8,10 +8,12 @@ use std::time::Duration;
 use actor::managed::{READY, SYNCED};
 use futures::FutureExt as _;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{Event, Namespace};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::GroupVersionKind;
 use kube::{Api, Client, Resource};
 use provider_asya::conditions;
 use provider_asya::controller::{Context, bindings, health};
@@ -166,45 +168,21 @@ impl Site {
             field_manager: Some(OWNER.to_owned()),
             ..PostParams::default()
         };
-        let made = match kind {
-            "StatefulSet" => {
-                let object: StatefulSet = serde_json::from_value(object).expect("a workload");
-                json!(
-                    self.api()
-                        .create(&parameters, &object)
-                        .await
-                        .expect("it is made")
-                )
-            }
-            _ => {
-                let object: Deployment = serde_json::from_value(object).expect("a workload");
-                json!(
-                    self.api()
-                        .create(&parameters, &object)
-                        .await
-                        .expect("it is made")
-                )
-            }
-        };
-        made
+        let object = serde_json::from_value(object).expect("a workload");
+        let made = self.workloads(kind).create(&parameters, &object).await;
+        json!(made.unwrap_or_else(|error| panic!("{name}: {error}")))
+    }
+
+    /// The workloads of a kind.
+    pub fn workloads(&self, kind: &str) -> Api<DynamicObject> {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("apps", "v1", kind));
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
     }
 
     /// A workload as it is.
     pub async fn get(&self, kind: &str, name: &str) -> Value {
-        match kind {
-            "StatefulSet" => json!(
-                self.api::<StatefulSet>()
-                    .get(name)
-                    .await
-                    .expect("it is there")
-            ),
-            _ => json!(
-                self.api::<Deployment>()
-                    .get(name)
-                    .await
-                    .expect("it is there")
-            ),
-        }
+        let found = self.workloads(kind).get(name).await;
+        json!(found.unwrap_or_else(|error| panic!("{name}: {error}")))
     }
 
     /// Merges `patch` into an object as its owner.

@@ -104,7 +104,7 @@ impl Hands<'_> {
             }
             Err(Error::Api(status)) if status.is_forbidden() => {
                 let refusal = Refusal::forbidden("list", "apps", kind, self.namespace);
-                Err(Failure::Answer(Answer::Refused(refusal)))
+                Err(Failure::Answer(refusal.into()))
             }
             Err(error) => Err(Failure::Kube(error)),
         }

@@ -35,6 +35,7 @@ use tokio::time::Instant;
 use self::marks::{Marks, News};
 use self::pass::Pass;
 use super::health::workload_name;
+use super::queues::chance;
 use super::targets::Targets;
 use crate::gate;
 use crate::kinds::WorkloadBinding;
@@ -78,8 +79,8 @@ impl Memories {
     }
 }
 
-/// Keeps all WorkloadBindings true until `shutdown`, once their kind is served. The store
-/// has every one there is, for the gauges.
+/// Keeps all WorkloadBinding objects true until `shutdown`, once their kind is served. The
+/// store has every one there is, for the gauges.
 ///
 /// What scales the targets is seen by the controller of ActorHealth objects.
 pub fn run(
@@ -206,7 +207,7 @@ async fn reconcile(
         Next::Backoff => Some(requeue::backoff(memory.failures, timings)),
         Next::Poll => {
             let interval = requeue::poll_interval(binding.annotations(), None, timings);
-            Some(requeue::with_jitter(interval, requeue::chance(), timings))
+            Some(requeue::with_jitter(interval, chance(), timings))
         }
     };
     let mut memories = context.memories.lock();

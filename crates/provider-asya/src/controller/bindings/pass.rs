@@ -48,6 +48,9 @@ pub(super) struct Pass<'a> {
     /// Whether the object was read for this pass.
     is_fresh: bool,
     has_changed: bool,
+    /// What is told once the status that it follows from is written: a pass that started
+    /// from an old status writes none, and so tells nothing twice.
+    news: Vec<(Severity, &'static str, String)>,
 }
 
 /// How a pass ended.
@@ -71,11 +74,17 @@ enum Stop {
     /// A workload has changed: another pass is due.
     Stale,
     /// Nothing can be done until something changes.
-    Refused(Refusal),
+    Refused(Box<Refusal>),
     /// The object is wrong.
     Wrong(String),
     /// The API server failed.
     Kube(kube::Error),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
 }
 
 impl From<kube::Error> for Stop {
@@ -107,6 +116,7 @@ impl<'a> Pass<'a> {
             binding,
             is_fresh: false,
             has_changed: false,
+            news: Vec::new(),
         }
     }
 
@@ -127,26 +137,35 @@ impl<'a> Pass<'a> {
             Err(Stop::Again | Stop::Stale) => Next::Backoff,
             Err(Stop::Refused(refusal)) => {
                 is_failure = true;
-                self.refuse(&refusal).await;
+                self.refuse(&refusal);
                 Next::After(self.context.provider.timings.bound_look)
             }
             Err(Stop::Wrong(message)) => {
                 is_failure = true;
-                self.fail("ReconcileError", message).await;
+                self.fail("ReconcileError", message);
                 Next::OnChange
             }
             Err(Stop::Kube(error)) => {
                 is_failure = !is_conflict(&error);
                 if is_failure {
-                    let binding = self.shown();
-                    tracing::warn!(binding, %error, "the API server did not do as asked");
+                    self.fail("ReconcileError", writes::refusal(&error));
                 }
                 Next::Backoff
             }
         };
-        if !is_over && let Err(error) = self.write_status().await {
-            is_failure |= !is_conflict(&error);
-            next = Next::Backoff;
+        if is_over {
+            self.tell_news().await;
+        } else {
+            match self.write_status().await {
+                Ok(()) => self.tell_news().await,
+                Err(error) => {
+                    if !is_conflict(&error) {
+                        is_failure = true;
+                        tracing::warn!(binding = self.shown(), %error, "cannot write the status");
+                    }
+                    next = Next::Backoff;
+                }
+            }
         }
         End {
             next,
@@ -183,10 +202,11 @@ impl<'a> Pass<'a> {
     /// what the other has added. The older one stays.
     fn check_that_it_is_the_only_one(&self) -> Result<(), Stop> {
         match self.another() {
-            Some(binding) => Err(Stop::Refused(Refusal::Twice {
+            Some(binding) => Err(Refusal::Twice {
                 binding,
                 actor: self.spec().actor.clone(),
-            })),
+            }
+            .into()),
             None => Ok(()),
         }
     }
@@ -223,6 +243,7 @@ impl<'a> Pass<'a> {
         if newest.resource_version() == self.binding.resource_version() {
             return Ok(());
         }
+        self.news.clear();
         self.old = newest.status.clone();
         self.status = newest.status.clone();
         self.binding = newest;
@@ -236,41 +257,47 @@ impl<'a> Pass<'a> {
             self.hands().take_away(mark).await?;
             self.has_changed = true;
             let message = format!("took away what was added to {}", mark.workload);
-            self.tell(Severity::Normal, "Unbound", &message).await;
+            self.tell_later(Severity::Normal, "Unbound", message);
         }
         Ok(())
     }
 
-    async fn refuse(&mut self, refusal: &Refusal) {
+    fn refuse(&mut self, refusal: &Refusal) {
         let is_deleted = self.binding.metadata.deletion_timestamp.is_some();
         let way_out = if is_deleted { WAY_OUT } else { "" };
         let message = format!("{refusal}{way_out}");
         self.say(Statement::unready(refusal.reason(), message.clone()));
-        self.fail(refusal.reason(), message).await;
+        self.fail(refusal.reason(), message);
     }
 
-    async fn fail(&mut self, reason: &'static str, message: String) {
+    fn fail(&mut self, reason: &'static str, message: String) {
         let said = condition(&self.old.conditions, SYNCED).and_then(|said| said.message.as_ref());
         if said != Some(&message) {
             let binding = self.shown();
             tracing::warn!(binding, reason, message, "the pass failed");
-            self.tell(Severity::Warning, reason, &message).await;
+            self.tell_later(Severity::Warning, reason, message.clone());
         }
         self.say(Statement::failed(reason, message));
     }
 
     /// Says what keeps the object from being ready; an event tells it once.
-    async fn warn(&mut self, reason: &'static str, message: String) {
+    fn warn(&mut self, reason: &'static str, message: String) {
         let said = condition(&self.old.conditions, READY);
         if said.is_none_or(|said| said.message.as_ref() != Some(&message)) {
-            self.tell(Severity::Warning, reason, &message).await;
+            self.tell_later(Severity::Warning, reason, message.clone());
         }
         self.say(Statement::unready(reason, message));
     }
 
-    async fn tell(&self, severity: Severity, reason: &str, message: &str) {
+    fn tell_later(&mut self, severity: Severity, reason: &'static str, message: String) {
+        self.news.push((severity, reason, message));
+    }
+
+    async fn tell_news(&self) {
         let client = &self.context.provider.client;
-        events::tell(client, &self.binding, severity, reason, message).await;
+        for (severity, reason, message) in &self.news {
+            events::tell(client, &self.binding, *severity, reason, message).await;
+        }
     }
 
     fn say(&mut self, statement: Statement) {

@@ -96,7 +96,7 @@ impl Pass<'_> {
                 };
                 let refusal = Refusal::forbidden(verb, group, kind, &self.namespace);
                 self.say(Statement::unseen(refusal.reason(), refusal.to_string()));
-                Err(Stop::Refused(refusal))
+                Err(refusal.into())
             }
             answer => Ok(answer?),
         }
@@ -146,10 +146,12 @@ impl Pass<'_> {
             foreign_scaler,
             not_scalable: resolved.scale.as_ref().err().cloned(),
             scale_target,
-            observed_manager: None,
-            conflict_count: None,
-            last_conflict_time: None,
-            rolled_out_generation: None,
+            // What is known of conflicts holds until more is.
+            ..if self.spec().strategy == Strategy::Inject {
+                before.clone()
+            } else {
+                AtProvider::default()
+            }
         };
     }
 

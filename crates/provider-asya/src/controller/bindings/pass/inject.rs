@@ -32,7 +32,7 @@ impl Pass<'_> {
     ) -> Result<Next, Stop> {
         if !is_open(workload) {
             let workload = workload.clone();
-            return Err(Stop::Refused(Refusal::NoPodTemplate { workload }));
+            return Err(Refusal::NoPodTemplate { workload }.into());
         }
         let mut live = self.workload(workload, &mut view).await?;
         let uid = text(&live, "uid");
@@ -53,7 +53,7 @@ impl Pass<'_> {
             self.freshen().await?;
             self.hold().await?;
             let changed = self.hands().apply(workload, &intent).await?;
-            self.tell_of(workload, &live, &changed).await;
+            self.tell_of(workload, &live, &changed);
             live = changed;
             standing = Standing::read(&live, &self.manager, &intent);
             decision.step = Step::Rest;
@@ -65,7 +65,7 @@ impl Pass<'_> {
         }
         self.say(Statement::synced());
         let is_rolled_out = self.report_rollout(&uid, &live, &standing, before);
-        self.conclude(&decision, workload, &standing).await;
+        self.conclude(&decision, workload, &standing);
         Ok(match decision.step {
             Step::Wait(wait) => Next::After(wait),
             Step::Rest if !is_rolled_out => Next::After(timings.rollout_look),
@@ -84,12 +84,7 @@ impl Pass<'_> {
     }
 
     /// Says what follows from the decision.
-    async fn conclude(
-        &mut self,
-        decision: &Decision,
-        workload: &ObjectReference,
-        standing: &Standing,
-    ) {
+    fn conclude(&mut self, decision: &Decision, workload: &ObjectReference, standing: &Standing) {
         let timings = &self.context.provider.timings;
         let other = match &standing.other {
             Some(manager) => format!("field manager {manager:?}"),
@@ -110,13 +105,13 @@ impl Pass<'_> {
                     "{other} removed what was added to {workload}: it is put back {} s later, {count} of {CONFLICTS_MAX} times",
                     after.as_secs_f64()
                 );
-                self.warn(reason::CONFLICT, message).await;
+                self.warn(reason::CONFLICT, message);
             }
             Step::GiveUp => {
                 let message = format!(
                     "{other} removed what was added to {workload} {count} times, and nothing is done until the spec changes: use binding.strategy Adapter, or have that controller leave the pod template alone"
                 );
-                self.warn(reason::GAVE_UP, message).await;
+                self.warn(reason::GAVE_UP, message);
             }
         }
     }
@@ -167,12 +162,12 @@ impl Pass<'_> {
         }
     }
 
-    async fn tell_of(&mut self, workload: &ObjectReference, before: &Value, after: &Value) {
+    fn tell_of(&mut self, workload: &ObjectReference, before: &Value, after: &Value) {
         let generation = |workload: &Value| workload["metadata"]["generation"].as_i64();
         if generation(before) != generation(after) {
             self.has_changed = true;
             let message = format!("added adapter and sidecar to {workload}");
-            self.tell(Severity::Normal, "Bound", &message).await;
+            self.tell_later(Severity::Normal, "Bound", message);
         }
     }
 }
