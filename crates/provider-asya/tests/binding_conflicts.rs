@@ -41,6 +41,7 @@ async fn whoever_owns_the_workload_wins_in_the_end() {
     a_controller_that_reverts_is_given_way_to(&yard).await;
     a_controller_that_replaces_is_given_way_to(&yard).await;
     what_is_removed_once_is_put_back_and_forgotten(&yard).await;
+    a_workload_without_its_label_is_freed_too(&yard).await;
     volumes_that_are_mounted_stop_their_controller(&yard).await;
     volumes_that_nothing_mounts_are_a_conflict(&yard).await;
     a_field_that_is_taken_over_is_told(&yard).await;
@@ -191,6 +192,19 @@ async fn what_is_removed_once_is_put_back_and_forgotten(yard: &Yard) {
         binding.status.at_provider.last_conflict_time >= last,
         "when it was stays known"
     );
+}
+
+/// Whoever takes the label off a workload makes it no less ours to clean up.
+async fn a_workload_without_its_label_is_freed_too(yard: &Yard) {
+    let (site, reverter) = fight(yard, "unlabelled", Habit::Unlabels).await;
+    stopped(&site, Timestamp::now()).await;
+    drop(reverter);
+    assert_eq!(containers(&site.get("Deployment", "llm").await).len(), 3);
+    site.delete::<WorkloadBinding>("embedder").await;
+    site.until_gone::<WorkloadBinding>("embedder").await;
+    let freed = site.get("Deployment", "llm").await;
+    assert_eq!(containers(&freed), ["llm"]);
+    assert_eq!(freed["metadata"]["annotations"], json!({"team": "models"}));
 }
 
 /// Why injecting is refused on KAITO.

@@ -1,5 +1,6 @@
-//! How large the provider is with a thousand queues, and how much it asks for. A measurement of
-//! minutes, run by hand on the optimised program:
+//! How large the provider is with a thousand queues, or with bindings beside thousands of other
+//! workloads, and how much it asks for. A measurement of minutes, run by hand on the optimised
+//! program:
 //!
 //! ```sh
 //! cargo build --release -p provider-asya
@@ -21,9 +22,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _};
-use kube::api::PostParams;
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
-use provider_asya::kinds::{ProviderConfig, Queue};
+use provider_asya::kinds::{ProviderConfig, Queue, WorkloadBinding};
 use rig::moto::{Moto, REGION};
 use rig::process::{Process, free_ports};
 use rig::rabbitmq::RabbitMq;
@@ -31,6 +33,10 @@ use rig::stage;
 use serde_json::{Value, json};
 
 const QUEUES: usize = 1000;
+
+/// Bindings, and workloads of others that have nothing to do with them.
+const BINDINGS: usize = 50;
+const OTHERS: usize = 5000;
 
 /// What is allowed, in KiB.
 const RESIDENT_MAX: u64 = 40 << 10;
@@ -62,6 +68,82 @@ async fn a_thousand_queues_of_sqs() {
     let config = json!({"sqs": stage::sqs_connection(&moto.endpoint, None)});
     let queue = |_: &str| json!({"sqs": {"region": REGION}});
     measure("SQS (moto)", &cluster, &config, queue).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes minutes, and means something with --release only"]
+async fn fifty_bindings_beside_five_thousand_workloads() {
+    let cluster = rig::cluster::Cluster::start().await;
+    cluster.install_kinds().await;
+    let client = cluster.client().await;
+    make_deployments(&client, "bound", BINDINGS).await;
+    make_bindings(&client).await;
+    let folder = tempfile::tempdir().unwrap();
+    println!("\nAPI server, {BINDINGS} bindings");
+    for others in [0, OTHERS] {
+        make_deployments(&client, "other", others).await;
+        println!(" beside {others} workloads of others");
+        let program = Program::start(&cluster.kubeconfig(), folder.path());
+        program
+            .until("all bindings are ready and were looked at", |metrics| {
+                let passes = "controller_runtime_reconcile_total{controller=\"workloadbinding\"";
+                ready(metrics) == BINDINGS && sum(metrics, passes) >= BINDINGS
+            })
+            .await;
+        program.print("all ready");
+        let requests = sum(&program.metrics(), "rest_client_requests_total");
+        println!("  {requests} requests to the API server until then");
+        program.watch_quiet_time().await;
+    }
+}
+
+/// Makes Deployments whose rollout is done, as far as their status tells.
+async fn make_deployments(client: &Client, prefix: &str, number: usize) {
+    let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
+    let variables: Vec<Value> = (0..20)
+        .map(|number| json!({"name": format!("VARIABLE_{number}"), "value": "some words of its own"}))
+        .collect();
+    stream::iter(0..number)
+        .for_each_concurrent(8, |number| {
+            let (deployments, variables) = (deployments.clone(), variables.clone());
+            async move {
+                let name = format!("{prefix}-{number}");
+                let labels = json!({"app": name});
+                let pod =
+                    json!({"containers": [{"name": "llm", "image": "llm:1", "env": variables}]});
+                let object = json!({"metadata": {"name": name, "labels": labels}, "spec": {
+                    "selector": {"matchLabels": labels},
+                    "template": {"metadata": {"labels": labels}, "spec": pod}}});
+                let object = serde_json::from_value(object).unwrap();
+                let parameters = PostParams::default();
+                deployments.create(&parameters, &object).await.unwrap();
+                let done = json!({"observedGeneration": 1000, "replicas": 1, "updatedReplicas": 1});
+                let done = Patch::Merge(json!({"status": done}));
+                let parameters = PatchParams::default();
+                deployments
+                    .patch_status(&name, &parameters, &done)
+                    .await
+                    .unwrap();
+            }
+        })
+        .await;
+}
+
+/// Binds an actor to each of the Deployments that are there for it.
+async fn make_bindings(client: &Client) {
+    let bindings: Api<WorkloadBinding> = Api::default_namespaced(client.clone());
+    for number in 0..BINDINGS {
+        let (actor, target) = (format!("actor-{number}"), format!("bound-{number}"));
+        let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": target});
+        let binding = json!({"metadata": {"name": actor}, "spec": {"forProvider": {
+            "actor": actor, "strategy": "Inject", "targetRef": target,
+            "template": rig::yard::template(&actor, "adapter:1")}}});
+        let binding = serde_json::from_value(binding).unwrap();
+        bindings
+            .create(&PostParams::default(), &binding)
+            .await
+            .unwrap();
+    }
 }
 
 /// Makes queues by this config, and prints what the program needs for them.

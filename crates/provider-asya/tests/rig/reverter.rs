@@ -21,6 +21,8 @@ pub enum Habit {
     Reverts,
     /// It writes its whole object where the live one differs, labels and all.
     Replaces,
+    /// It writes its own labels, and nothing else.
+    Unlabels,
     /// It writes its own init containers and volumes, and leaves the containers alone, as
     /// KAITO does.
     RewritesVolumes,
@@ -127,6 +129,9 @@ fn wanted(live: &Value, name: &str, habit: Habit) -> Option<Value> {
             let version = live["metadata"]["resourceVersion"].clone();
             wanted = own;
             wanted["metadata"]["resourceVersion"] = version;
+        }
+        Habit::Unlabels if live["metadata"]["labels"] != own["metadata"]["labels"] => {
+            wanted["metadata"]["labels"] = own["metadata"]["labels"].clone();
         }
         Habit::RewritesVolumes if differs("volumes") || differs("initContainers") => {
             let pod = &mut wanted["spec"]["template"]["spec"];

@@ -82,12 +82,46 @@ impl Hands<'_> {
         }
     }
 
-    /// The workloads that carry the label of an actor, as they are now.
-    pub(super) async fn labelled(&self, actor: &str) -> Result<Vec<Mark>, Failure> {
+    /// The workloads on which an actor has left something, as they are now: those that carry
+    /// its label, and the last one that it was bound to, which may have lost the label.
+    pub(super) async fn marked(
+        &self,
+        actor: &str,
+        last: Option<&ObjectReference>,
+    ) -> Result<Vec<Mark>, Failure> {
         let [deployment, stateful_set] = KINDS;
         let mut marks = self.list::<Deployment>(actor, deployment).await?;
         marks.extend(self.list::<StatefulSet>(actor, stateful_set).await?);
+        if let Some(last) = last
+            && !marks.iter().any(|mark| mark.workload.is_same_object(last))
+        {
+            marks.extend(self.left_on(last, actor).await?);
+        }
         Ok(marks)
+    }
+
+    /// What an actor has left on a workload, labelled or not; none where it is gone.
+    async fn left_on(
+        &self,
+        workload: &ObjectReference,
+        actor: &str,
+    ) -> Result<Option<Mark>, Failure> {
+        let (client, name) = (self.client.clone(), workload.name.as_str());
+        let [deployment, stateful_set] = KINDS;
+        let read = match workload.kind.as_str() {
+            kind if kind == deployment => {
+                let api: Api<Deployment> = Api::namespaced(client, self.namespace);
+                let found = api.get_metadata_opt(name).await;
+                found.map(|found| Mark::of(actor, deployment, &found?))
+            }
+            kind if kind == stateful_set => {
+                let api: Api<StatefulSet> = Api::namespaced(client, self.namespace);
+                let found = api.get_metadata_opt(name).await;
+                found.map(|found| Mark::of(actor, stateful_set, &found?))
+            }
+            _ => Ok(None),
+        };
+        read.map_err(|error| self.unread(error, "get", &workload.kind))
     }
 
     async fn list<K>(&self, actor: &str, kind: &str) -> Result<Vec<Mark>, Failure>
@@ -102,11 +136,17 @@ impl Hands<'_> {
                 let read = |object: &PartialObjectMeta<K>| Mark::read(kind, object);
                 Ok(list.items.iter().filter_map(read).collect())
             }
-            Err(Error::Api(status)) if status.is_forbidden() => {
-                let refusal = Refusal::forbidden("list", "apps", kind, self.namespace);
-                Err(Failure::Answer(refusal.into()))
+            Err(error) => Err(self.unread(error, "list", kind)),
+        }
+    }
+
+    fn unread(&self, error: Error, verb: &str, kind: &str) -> Failure {
+        match error {
+            Error::Api(status) if status.is_forbidden() => {
+                let refusal = Refusal::forbidden(verb, "apps", kind, self.namespace);
+                Failure::Answer(refusal.into())
             }
-            Err(error) => Err(Failure::Kube(error)),
+            error => Failure::Kube(error),
         }
     }
 }

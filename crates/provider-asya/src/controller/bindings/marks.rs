@@ -48,6 +48,11 @@ impl Mark {
     /// The mark on an object of one of [`KINDS`]; none without the label.
     pub(super) fn read<K: Resource>(kind: &str, object: &K) -> Option<Self> {
         let actor = object.labels().get(BOUND_TO)?;
+        Self::of(actor, kind, object)
+    }
+
+    /// What an actor has left on an object of one of [`KINDS`], labelled or not.
+    pub(super) fn of<K: Resource>(actor: &str, kind: &str, object: &K) -> Option<Self> {
         let manager = field_manager(&actor.parse().ok()?);
         let namespace = object.namespace()?;
         let managed_by = object.annotations().get(MANAGED_BY);

@@ -2,7 +2,8 @@
 //! added elsewhere, and report what was found.
 
 use actor::binding::{AtProvider, ObjectReference, Strategy};
-use actor::managed::READY;
+use actor::managed::{FINALIZER, READY};
+use kube::ResourceExt as _;
 use serde_json::Value;
 
 use super::{Pass, Stop, condition};
@@ -31,7 +32,6 @@ impl Pass<'_> {
     pub(super) async fn pursue(&mut self, policies: &Policies) -> Result<Next, Stop> {
         let target = self.spec().target_ref.clone();
         let before = self.status.at_provider.clone().about(&target);
-        self.status.at_provider = before.clone();
         let found = self.find(&target).await?;
         let injects = self.spec().strategy == Strategy::Inject;
         let keep = match &found {
@@ -42,6 +42,7 @@ impl Pass<'_> {
         if policies.may_update() {
             self.take_away_elsewhere(keep.filter(|_| injects)).await?;
         }
+        self.status.at_provider = before.clone();
         let timings = &self.context.provider.timings;
         let (resolved, view) = match found {
             Found::Resolved(resolved, view) => (resolved, view),
@@ -115,7 +116,13 @@ impl Pass<'_> {
         let marks = if is_settled {
             known()
         } else {
-            match self.hands().labelled(&actor).await {
+            let is_held = self
+                .binding
+                .finalizers()
+                .iter()
+                .any(|name| name == FINALIZER);
+            let last = self.old.at_provider.resolved_target.as_ref();
+            match self.hands().marked(&actor, last.filter(|_| is_held)).await {
                 // Who may not list them has not changed them either.
                 Err(Failure::Answer(_)) => known(),
                 marks => marks?,

@@ -23,11 +23,12 @@ impl Pass<'_> {
         // What another binding of the actor has added is not this one's to take away.
         if self.another().is_none() {
             // The watch may be behind, and there is no second chance.
-            let labelled = self.hands().labelled(&self.spec().actor).await;
+            let last = self.old.at_provider.resolved_target.as_ref();
+            let marked = self.hands().marked(&self.spec().actor, last).await;
             if policies.may_delete() {
-                self.take_away(&labelled?).await?;
+                self.take_away(&marked?).await?;
             } else {
-                self.renounce(labelled).await;
+                self.renounce(marked).await;
             }
         }
         writes::finalizer(&self.api, &self.binding, FINALIZER, false).await?;
@@ -36,9 +37,9 @@ impl Pass<'_> {
 
     /// Leaves what was added to the owners of the workloads. Where the provider may not
     /// even do that, it lets the object go nevertheless: that is what was asked for.
-    async fn renounce(&self, labelled: Result<Vec<Mark>, Failure>) {
+    async fn renounce(&self, marked: Result<Vec<Mark>, Failure>) {
         let binding = self.shown();
-        let marks = match labelled {
+        let marks = match marked {
             Ok(marks) => marks,
             Err(failure) => {
                 tracing::warn!(binding, ?failure, "cannot take the marks off workloads");
