@@ -488,6 +488,13 @@ async fn policies_are_kept(yard: &Yard) {
     .await;
     let image = json!({"spec": {"forProvider": {"template": template("embedder", "a:2")}}});
     site.change::<WorkloadBinding>("embedder", image).await;
+    site.until("embedder", "is looked at, paused", |binding| {
+        binding.status.conditions.iter().any(|condition| {
+            condition.reason == "ReconcilePaused"
+                && condition.observed_generation == binding.metadata.generation
+        })
+    })
+    .await;
     let version = |workload: &Value| workload["metadata"]["resourceVersion"].clone();
     assert_eq!(
         version(&site.get("Deployment", "llm").await),

@@ -106,22 +106,27 @@ impl Hands<'_> {
         workload: &ObjectReference,
         actor: &str,
     ) -> Result<Option<Mark>, Failure> {
-        let (client, name) = (self.client.clone(), workload.name.as_str());
         let [deployment, stateful_set] = KINDS;
-        let read = match workload.kind.as_str() {
-            kind if kind == deployment => {
-                let api: Api<Deployment> = Api::namespaced(client, self.namespace);
-                let found = api.get_metadata_opt(name).await;
-                found.map(|found| Mark::of(actor, deployment, &found?))
-            }
+        let name = workload.name.as_str();
+        match workload.kind.as_str() {
+            kind if kind == deployment => self.get::<Deployment>(actor, deployment, name).await,
             kind if kind == stateful_set => {
-                let api: Api<StatefulSet> = Api::namespaced(client, self.namespace);
-                let found = api.get_metadata_opt(name).await;
-                found.map(|found| Mark::of(actor, stateful_set, &found?))
+                self.get::<StatefulSet>(actor, stateful_set, name).await
             }
             _ => Ok(None),
-        };
-        read.map_err(|error| self.unread(error, "get", &workload.kind))
+        }
+    }
+
+    async fn get<K>(&self, actor: &str, kind: &str, name: &str) -> Result<Option<Mark>, Failure>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+    {
+        let api: Api<K> = Api::namespaced(self.client.clone(), self.namespace);
+        match api.get_metadata_opt(name).await {
+            Ok(found) => Ok(found.and_then(|found| Mark::of(actor, kind, &found))),
+            Err(error) => Err(self.unread(error, "get", kind)),
+        }
     }
 
     async fn list<K>(&self, actor: &str, kind: &str) -> Result<Vec<Mark>, Failure>
