@@ -1,7 +1,8 @@
 //! The API server's refusals of an intent, read.
 //!
-//! A conflict about fields has causes that name field and manager; one about the uid has
-//! none. Lack of a right and an admission that refuses both answer 403, so the words
+//! A conflict about fields has causes that name field and manager. Where the workload is
+//! gone the uid of the intent is a conflict without causes, and where another one has its
+//! name it is an invalid value. Lack of a right and an admission that refuses both answer 403, so the words
 //! decide: only the first says what the user cannot do.
 //! Source: Kubernetes, `apimachinery/pkg/util/managedfields/internal/conflict.go`,
 //! `apiserver/pkg/endpoints/handlers/responsewriters/errors.go`.
@@ -132,6 +133,7 @@ pub fn read(status: &Status, workload: &ObjectReference, namespace: &str) -> Opt
     };
     Some(match status.code {
         404 => Answer::Replaced,
+        422 if is_about_uid(status) => Answer::Replaced,
         409 => match conflict(status, workload) {
             Some(refusal) => refusal.into(),
             None => Answer::Replaced,
@@ -154,6 +156,11 @@ pub fn read(status: &Status, workload: &ObjectReference, namespace: &str) -> Opt
 /// Whether a 403 is about what the provider's user may do.
 pub fn is_lack_of_right(message: &str) -> bool {
     message.contains("cannot ") && message.contains(" resource ")
+}
+
+fn is_about_uid(status: &Status) -> bool {
+    let mut causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.any(|cause| cause.field == "metadata.uid")
 }
 
 fn conflict(status: &Status, workload: &ObjectReference) -> Option<Refusal> {
@@ -250,6 +257,11 @@ mod tests {
             ),
             (conflict(json!([])), Some("replaced")),
             (json!({"code": 404, "reason": "NotFound"}), Some("replaced")),
+            (
+                json!({"code": 422, "reason": "Invalid", "details": {"causes": [
+                    {"reason": "FieldValueInvalid", "field": "metadata.uid", "message": "Invalid value: \"u\": field is immutable"}]}}),
+                Some("replaced"),
+            ),
             (
                 json!({"code": 403, "reason": "Forbidden", "message": "deployments.apps \"llm\" is forbidden: User \"p\" cannot patch resource \"deployments\" in API group \"apps\" in the namespace \"shop\""}),
                 Some(

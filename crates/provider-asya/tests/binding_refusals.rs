@@ -1,0 +1,236 @@
+//! WorkloadBinding objects on a real API server that nothing can be added for: without the right,
+//! for another actor is there, because a name is taken or what is to be added is wrong.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on panics"
+)]
+
+mod rig;
+
+use actor::binding::{ObjectReference, TARGET_RESOLVED};
+use actor::managed::{READY, SYNCED};
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::ResourceExt as _;
+use kube::api::{ListParams, Patch, PatchParams};
+use provider_asya::binding::intent::{self, Addition};
+use provider_asya::binding::refusal::{self, Answer};
+use provider_asya::kinds::WorkloadBinding;
+use rig::yard::{Yard, containers, says, settled, template, timings, workload};
+use serde_json::json;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_added_is_told_and_changes_nothing() {
+    if rig::is_skipped("refused WorkloadBinding objects") {
+        return;
+    }
+    let mut yard = Yard::start(timings()).await;
+    yard.provide().await;
+    without_the_right_nothing_is_done(&yard).await;
+    an_intent_for_another_object_changes_nothing(&yard).await;
+    the_second_actor_waits_for_the_first(&yard).await;
+    one_actor_has_one_binding(&yard).await;
+    a_taken_name_is_told_with_its_owner(&yard).await;
+    what_the_api_server_refuses_is_told_in_its_words(&yard).await;
+}
+
+/// The last step grants the right, which the rest needs.
+async fn without_the_right_nothing_is_done(yard: &Yard) {
+    let site = yard.site("forbidden").await;
+    let before = site.make("Deployment", "llm").await;
+    site.bind(
+        "embedder",
+        "Deployment",
+        "llm",
+        Some(template("embedder", "a:1")),
+    )
+    .await;
+    let text = "may not patch Deployment (apps) in namespace \"forbidden\": grant it";
+    let refused = site.until_says("embedder", "Forbidden", text).await;
+    assert!(says(&refused, SYNCED, "Forbidden", text));
+    assert!(
+        says(&refused, TARGET_RESOLVED, "Resolved", ""),
+        "it can be read"
+    );
+    let version = refused.resource_version();
+    let again = site.until_looked_at("embedder", "1").await;
+    assert_ne!(version, again.resource_version(), "the token is written");
+    assert_eq!(
+        settled(site.get("Deployment", "llm").await),
+        settled(before.clone())
+    );
+    let knative = json!({"actor": "other", "strategy": "Adapter",
+        "targetRef": {"apiVersion": "kaito.sh/v1beta1", "kind": "Workspace", "name": "phi"}});
+    site.make_binding("other", knative).await;
+    site.until_says("other", "KindNotServed", "serves no Workspace (kaito.sh)")
+        .await;
+    site.bind("idle", "Deployment", "llm", Some(template("idle", "a:1")))
+        .await;
+    site.until_says("idle", "Forbidden", text).await;
+    site.delete::<WorkloadBinding>("idle").await;
+    site.until_gone::<WorkloadBinding>("idle").await;
+    yard.grant("rbac-binding.yaml").await;
+    site.until_ready("embedder").await;
+    site.delete::<WorkloadBinding>("embedder").await;
+    site.until_gone::<WorkloadBinding>("embedder").await;
+    assert_eq!(
+        settled(site.get("Deployment", "llm").await),
+        settled(before)
+    );
+}
+
+/// Between a look and an apply a workload may go, or another may take its name.
+async fn an_intent_for_another_object_changes_nothing(yard: &Yard) {
+    let site = yard.site("between").await;
+    let there = site.make("Deployment", "there").await;
+    let template = template("embedder", "a:1");
+    let addition = Addition {
+        namespace: "between",
+        actor: "embedder",
+        template: template.as_object().unwrap(),
+    };
+    let manager = PatchParams::apply("provider.asya.sh/embedder");
+    for name in ["there", "gone"] {
+        let workload = ObjectReference {
+            api_version: "apps/v1".to_owned(),
+            kind: "Deployment".to_owned(),
+            name: name.to_owned(),
+        };
+        let uid = "2f0e5c5a-0000-4000-8000-000000000000";
+        for intent in [addition.to(&workload, uid), intent::nothing(&workload, uid)] {
+            let (workloads, intent) = (site.workloads("Deployment"), Patch::Apply(intent));
+            let applied = workloads.patch(name, &manager, &intent).await;
+            let Err(kube::Error::Api(status)) = applied else {
+                panic!("{name}: {applied:?}");
+            };
+            let answer = refusal::read(&status, &workload, "between");
+            assert_eq!(answer, Some(Answer::Replaced), "{name}: {status:?}");
+        }
+    }
+    let all = site
+        .api::<Deployment>()
+        .list(&ListParams::default())
+        .await
+        .unwrap();
+    assert_eq!(all.items.len(), 1, "nothing was made");
+    assert_eq!(site.get("Deployment", "there").await, there);
+}
+
+async fn the_second_actor_waits_for_the_first(yard: &Yard) {
+    let site = yard.site("rivals").await;
+    site.make("Deployment", "llm").await;
+    site.bind("first", "Deployment", "llm", Some(template("first", "a:1")))
+        .await;
+    site.until_ready("first").await;
+    site.bind(
+        "second",
+        "Deployment",
+        "llm",
+        Some(template("second", "b:1")),
+    )
+    .await;
+    let text = "actor \"first\" is bound to Deployment \"llm\" already";
+    let refused = site.until_says("second", "AlreadyBound", text).await;
+    assert!(says(&refused, TARGET_RESOLVED, "Resolved", ""));
+    site.delete::<WorkloadBinding>("first").await;
+    site.until_gone::<WorkloadBinding>("first").await;
+    site.until_ready("second").await;
+    let bound = site.get("Deployment", "llm").await;
+    assert_eq!(bound["metadata"]["labels"]["asya.sh/bound-to"], "second");
+    assert_eq!(
+        bound["spec"]["template"]["spec"]["containers"][1]["image"],
+        "b:1"
+    );
+}
+
+async fn one_actor_has_one_binding(yard: &Yard) {
+    let site = yard.site("twins").await;
+    site.make("Deployment", "llm").await;
+    site.make("Deployment", "other").await;
+    site.bind(
+        "embedder",
+        "Deployment",
+        "llm",
+        Some(template("embedder", "a:1")),
+    )
+    .await;
+    site.until_ready("embedder").await;
+    let second = json!({"actor": "embedder", "strategy": "Inject", "template": template("embedder", "a:1"),
+        "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"}});
+    site.make_binding("later", second).await;
+    let text = "WorkloadBinding \"embedder\" binds actor \"embedder\" already";
+    site.until_says("later", "AlreadyBound", text).await;
+    site.delete::<WorkloadBinding>("later").await;
+    site.until_gone::<WorkloadBinding>("later").await;
+    let binding = site.until_looked_at("embedder", "1").await;
+    assert!(
+        says(&binding, READY, "Available", ""),
+        "the first is left in peace"
+    );
+    assert_eq!(containers(&site.get("Deployment", "llm").await).len(), 3);
+}
+
+async fn a_taken_name_is_told_with_its_owner(yard: &Yard) {
+    let site = yard.site("taken").await;
+    let own =
+        json!([{"name": "llm", "image": "llm:1"}, {"name": "asya-sidecar", "image": "theirs:1"}]);
+    let before = site.make_with("Deployment", "llm", &own).await;
+    site.bind(
+        "embedder",
+        "Deployment",
+        "llm",
+        Some(template("embedder", "a:1")),
+    )
+    .await;
+    let text = "of Deployment \"llm\" belongs to field manager \"owner\"";
+    let refused = site.until_says("embedder", "FieldTaken", text).await;
+    assert!(says(
+        &refused,
+        READY,
+        "FieldTaken",
+        "containers[name=\"asya-sidecar\"].image"
+    ));
+    assert_eq!(
+        settled(site.get("Deployment", "llm").await),
+        settled(before),
+        "nothing is added in part"
+    );
+    let freed = workload(
+        "Deployment",
+        "llm",
+        &json!([{"name": "llm", "image": "llm:1"}]),
+    );
+    let freed = json!({"spec": {"template": {"spec": freed["spec"]["template"]["spec"]}}});
+    site.change::<Deployment>("llm", freed).await;
+    site.until_ready("embedder").await;
+}
+
+async fn what_the_api_server_refuses_is_told_in_its_words(yard: &Yard) {
+    let site = yard.site("refused").await;
+    let before = site.make("Deployment", "llm").await;
+    let mut wrong = template("embedder", "a:1");
+    wrong["spec"]["containers"][1]["volumeMounts"][0]["name"] = json!("nowhere");
+    site.bind("embedder", "Deployment", "llm", Some(wrong))
+        .await;
+    site.until_says(
+        "embedder",
+        "Refused",
+        "the API server refuses what is to be added to Deployment \"llm\"",
+    )
+    .await;
+    let refused = site.until_says("embedder", "Refused", "\"nowhere\"").await;
+    let mut unknown = template("embedder", "a:1");
+    unknown["spec"]["containers"][1]["colour"] = json!("red");
+    site.bind("painter", "Deployment", "llm", Some(unknown))
+        .await;
+    site.until_says("painter", "Refused", "colour").await;
+    let events = site.warnings("embedder").await;
+    assert_eq!(events.len(), 1, "told once: {events:?}");
+    assert!(refused.status.at_provider.resolved_target.is_some());
+    assert_eq!(
+        settled(site.get("Deployment", "llm").await),
+        settled(before)
+    );
+}
