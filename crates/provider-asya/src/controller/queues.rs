@@ -33,6 +33,8 @@ const CONTROLLER: &str = "queue";
 pub struct Context {
     /// The cluster.
     pub client: Client,
+    /// What is seen of pods, workloads and scalers.
+    pub(super) sight: Arc<Sight>,
     /// The ways to brokers.
     pub connector: Connector,
     /// Every duration.
@@ -41,8 +43,6 @@ pub struct Context {
     pub metrics: Arc<Metrics>,
     /// What is remembered.
     pub memories: Memories,
-    /// What is seen of pods, workloads and scalers.
-    pub(super) sight: Arc<Sight>,
 }
 
 impl Context {
@@ -61,11 +61,11 @@ impl Context {
         );
         Self {
             client,
+            sight: Arc::default(),
             connector,
             timings,
             metrics,
             memories: Memories::default(),
-            sight: Arc::default(),
         }
     }
 
