@@ -85,13 +85,18 @@ fn crate_of(line: &str, metadata: &Metadata) -> Result<Component> {
         .filter(|package| package.name == name)
         .find(|package| package.version == version)
         .with_context(|| unexpected(line))?;
-    let license = package.license.as_deref();
     Ok(Component {
         name: name.to_owned(),
         version: version.to_owned(),
-        license: license.map(|license| license.replace('/', " OR ")),
+        license: package.license.as_deref().map(expression),
         purl: format!("pkg:cargo/{name}@{version}"),
     })
+}
+
+/// Licences as an SPDX expression; a slash between them is the older way to write `OR`.
+fn expression(license: &str) -> String {
+    let parts: Vec<&str> = license.split('/').map(str::trim).collect();
+    parts.join(" OR ")
 }
 
 fn unexpected(line: &str) -> String {
@@ -101,6 +106,18 @@ fn unexpected(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn licences_between_slashes_become_an_expression() {
+        let cases = [
+            ("MIT/Apache-2.0", "MIT OR Apache-2.0"),
+            ("MIT / Apache-2.0", "MIT OR Apache-2.0"),
+            ("ISC AND (Apache-2.0 OR ISC)", "ISC AND (Apache-2.0 OR ISC)"),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(expression(given), expected);
+        }
+    }
 
     #[test]
     fn a_document_names_the_image_and_what_is_inside() {
