@@ -2,9 +2,8 @@
 //! and two or three calls for a pass in place of seven or eight.
 //!
 //! Each step is the very code of its own function, and gives what it would give in a
-//! pipeline of six; see [`function_kit::run_steps`] for what happens between them. The
-//! actor is asked about no differently either: an invalid one ends fatally with the same
-//! messages and conditions.
+//! pipeline of six; see [`function_kit::run_steps`] for what happens between them. An
+//! invalid actor ends the pass fatally with the same messages and conditions.
 //!
 //! ```
 //! use function_asya::{Config, run};
