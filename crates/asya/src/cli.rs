@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::inputs::Arguments;
+use crate::inputs::{Arguments, SideArguments};
 
 /// Asya's actors offline: no cluster, no network, the same code.
 #[derive(Debug, Parser)]
@@ -22,6 +22,8 @@ pub enum Command {
     Render(Render),
     /// Show who set each field of actors: a flavor, the actor, the platform or a default
     Explain(Explain),
+    /// Show what a change does: which actors change, where, by whom, and whose pods restart
+    Diff(Diff),
     /// Check actors, flavors and the platform's settings together
     Lint(Lint),
 }
@@ -194,6 +196,66 @@ pub enum LintForm {
     #[default]
     Text,
     /// For programs: a list
+    Json,
+}
+
+/// `asya diff`.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "asya diff [OPTIONS] --new <PATH> [--old <PATH>] [SHARED]...",
+    after_help = "Examples:\n  \
+        asya diff --old main/ --new branch/           two versions of everything\n  \
+        asya diff everything/ --new gpu-a100.yaml     one flavor, as it will be\n  \
+        asya diff actors/ --old env-v1/ --new env-v2/\n  \
+        kubectl get asyncactors,environmentconfigs -A -o yaml | asya diff - --new gpu-a100.yaml\n\n\
+        Values that may be secret (environment, arguments, annotations) are shown as ***.\n\n\
+        Exit status: 0 nothing changes, 1 something does, 2 the input is at fault or the program failed"
+)]
+pub struct Diff {
+    /// What is the same on both sides: actors, flavors, the platform's settings, objects
+    /// that exist already; files, folders of them, examples, or - for standard input.
+    /// Where --old or --new has an object of the same name, that one counts
+    #[arg(value_name = "SHARED")]
+    shared: Vec<PathBuf>,
+
+    /// What there is before; may be repeated
+    #[arg(long, value_name = "PATH")]
+    old: Vec<PathBuf>,
+
+    /// What there is after; may be repeated
+    #[arg(long, value_name = "PATH", required_unless_present = "old")]
+    new: Vec<PathBuf>,
+
+    /// Form of the output
+    #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
+    pub output: DiffForm,
+
+    /// Namespace of actors that name none
+    #[arg(short, long, value_name = "NAME", default_value = "default")]
+    namespace: String,
+}
+
+impl Diff {
+    /// What is to be read.
+    pub fn arguments(self) -> SideArguments {
+        SideArguments {
+            shared: self.shared,
+            old: self.old,
+            new: self.new,
+            namespace: self.namespace,
+        }
+    }
+}
+
+/// Forms of the output of `asya diff`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum DiffForm {
+    /// For people: the actors, and what changes of each
+    #[default]
+    Table,
+    /// A unified diff of the objects
+    Diff,
+    /// For programs: one document
     Json,
 }
 

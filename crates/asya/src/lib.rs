@@ -24,14 +24,17 @@
 //! - [`steps`] are the functions that it runs.
 //! - [`inputs`] reads files into what the pipeline takes.
 //! - [`explain`] tells who decided each field.
+//! - [`diff`] tells what a change does.
 //! - [`lint`] tells what is wrong with actors, flavors and the platform together.
 //! - [`cli`], [`commands`] and [`printer`] are the program.
 
 pub mod cli;
 pub mod commands;
+pub mod diff;
 pub mod explain;
 pub mod inputs;
 pub mod lint;
 pub mod pipeline;
 pub mod printer;
 pub mod steps;
+mod table;

@@ -1,5 +1,6 @@
 //! One file for each command.
 
+mod diff;
 mod explain;
 mod lint;
 mod render;
@@ -40,6 +41,7 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
     let done = match cli.command {
         Command::Render(arguments) => render::run(arguments, printer),
         Command::Explain(arguments) => explain::run(arguments, printer),
+        Command::Diff(arguments) => diff::run(arguments, printer),
         Command::Lint(arguments) => lint::run(&arguments, printer),
     };
     match done {

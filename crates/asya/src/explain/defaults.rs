@@ -48,9 +48,11 @@ impl Defaults<'_> {
         let path = FieldPath::from(path);
         if !self.explanation.is_set(&path) {
             self.explanation.fields.retain(|field| field.path != path);
+            let value = value.into();
             self.explanation.fields.push(Field {
                 path,
-                value: value.into(),
+                plain: value.clone(),
+                value,
                 origin,
             });
         }

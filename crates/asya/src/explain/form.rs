@@ -4,10 +4,9 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::{Contradiction, Derived, Explanation, Field, Origin};
+use crate::table::{columns, shown};
 
-/// Longest value in a table, in characters; programs get all of it.
-const VALUE_MAX: usize = 80;
+use super::{Contradiction, Derived, Explanation, Field, Origin};
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,40 +47,6 @@ pub fn table(explanation: &Explanation) -> String {
     text
 }
 
-/// Appends a table behind an empty line.
-fn columns(head: [&str; 3], rows: impl Iterator<Item = [String; 3]>, text: &mut String) {
-    let rows: Vec<_> = std::iter::once(head.map(str::to_owned))
-        .chain(rows)
-        .collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths = [0, 1].map(|column| width(column).unwrap_or_default());
-    text.push('\n');
-    for [first, second, third] in &rows {
-        let [first_width, second_width] = widths;
-        let line = format!("{first:first_width$}  {second:second_width$}  {third}");
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-}
-
-/// A value in one short line. A text stands as it is, unless it would read as
-/// something else.
-fn shown(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) if stands_for_itself(text) => text.clone(),
-        other => other.to_string(),
-    };
-    match text.char_indices().nth(VALUE_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
-}
-
-fn stands_for_itself(text: &str) -> bool {
-    let is_plain = !text.is_empty() && text.trim() == text && !text.contains(char::is_control);
-    is_plain && serde_json::from_str::<Value>(text).is_err()
-}
-
 /// The explanation as a document for programs.
 pub fn document(explanation: &Explanation) -> Value {
     let Explanation {
@@ -108,27 +73,32 @@ pub fn document(explanation: &Explanation) -> Value {
 }
 
 fn field(field: &Field) -> Value {
-    let origin = match &field.origin {
+    json!({
+        "path": field.path.to_json(),
+        "field": field.path.to_string(),
+        "value": field.value,
+        "origin": origin(&field.origin),
+    })
+}
+
+/// An origin for programs.
+pub(crate) fn origin(origin: &Origin) -> Value {
+    match origin {
         Origin::Flavor(name) => json!({"kind": "flavor", "name": name}),
         Origin::Actor => json!({"kind": "actor"}),
         Origin::Platform(setting) => json!({"kind": "platform", "setting": setting}),
         Origin::LiveQueue => json!({"kind": "queue"}),
         Origin::Default(None) => json!({"kind": "default"}),
         Origin::Default(Some(from)) => json!({"kind": "default", "from": from}),
-    };
-    json!({
-        "path": field.path.to_json(),
-        "field": field.path.to_string(),
-        "value": field.value,
-        "origin": origin,
-    })
+    }
 }
 
 fn derivation(derived: &Derived) -> Value {
     json!({"name": derived.name, "value": derived.value, "from": derived.from})
 }
 
-fn conflict(contradiction: &Contradiction) -> Value {
+/// A conflict for programs.
+pub(crate) fn conflict(contradiction: &Contradiction) -> Value {
     let sides = contradiction.sides.iter();
     let sides = sides.map(|side| json!({"flavor": side.flavor, "value": side.value}));
     json!({

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 
 pub use conflicts::{Contradiction, Side};
 pub use derived::Derived;
+pub(crate) use form::{conflict, origin};
 pub use form::{document, table};
 
 use crate::pipeline::{
@@ -52,6 +53,8 @@ pub struct Field {
     pub path: FieldPath,
     /// Its value; `***` where that may be secret.
     pub value: Value,
+    /// Its value, also where that may be secret: to compare, never to show.
+    pub(crate) plain: Value,
     /// Who decided it.
     pub origin: Origin,
 }
@@ -153,6 +156,7 @@ impl<'a> Resolved<'a> {
         let leaves = self.facts.origins.leaves(&self.document).into_iter();
         leaves
             .map(|(path, origin)| Field {
+                plain: at(&self.document, &path).cloned().unwrap_or_default(),
                 value: at(&shown, &path)
                     .cloned()
                     .unwrap_or_else(|| Value::from(HIDDEN)),

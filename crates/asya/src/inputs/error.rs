@@ -74,6 +74,9 @@ pub enum InputError {
         /// The files, joined.
         files: String,
     },
+    /// The standard input can be read once only.
+    #[error("the standard input (-) is given more than once")]
+    SeveralStandardInputs,
     /// There is more than one Composition.
     #[error("more than one Composition: {first:?} and {second:?}")]
     SeveralCompositions {
@@ -163,6 +166,7 @@ impl InputError {
             Self::NothingToLint { .. } => {
                 "give files with AsyncActors or EnvironmentConfigs".to_owned()
             }
+            Self::SeveralStandardInputs => "write one of them to a file".to_owned(),
             Self::ObservedForSeveral { .. } => "render one XR at a time".to_owned(),
             _ => return None,
         };

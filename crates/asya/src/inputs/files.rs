@@ -14,7 +14,7 @@ use super::bare_keys::bare_keys;
 use crate::pipeline::Object;
 
 /// The path that stands for the standard input.
-const STANDARD_INPUT: &str = "-";
+pub(super) const STANDARD_INPUT: &str = "-";
 
 /// A reader that remembers what it should warn of.
 #[derive(Debug, Default)]
@@ -48,7 +48,8 @@ impl Files {
         }
         documents
             .into_iter()
-            .map(|(document, _)| match document.value {
+            .flat_map(|(document, _)| items(document.value))
+            .map(|document| match document {
                 Value::Object(map) if map.contains_key("kind") => {
                     with_text_names(file, Object::from(map))
                 }
@@ -57,6 +58,18 @@ impl Files {
                 }),
             })
             .collect()
+    }
+}
+
+/// The objects of a list, as `kubectl get` writes several; else the document itself.
+fn items(mut document: Value) -> Vec<Value> {
+    if document["apiVersion"] == "v1" && document["kind"] == "List" {
+        match document["items"].take() {
+            Value::Array(items) => items,
+            _ => Vec::new(),
+        }
+    } else {
+        vec![document]
     }
 }
 

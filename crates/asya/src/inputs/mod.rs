@@ -11,6 +11,7 @@ mod error;
 mod example;
 mod files;
 mod positional;
+mod sides;
 mod sources;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use serde_json::{Map, Value};
 
 pub use error::InputError;
 pub(crate) use files::bare_key;
+pub use sides::{LoadedSides, SideArguments, sides};
 pub use sources::{Sources, compositions_of_actors, sources};
 
 use crate::pipeline::{Composite, Composition, Inputs, Machinery, Object, Schemas, Xrd};

@@ -6,6 +6,7 @@
     reason = "helpers of tests fail as tests do"
 )]
 
+mod diff;
 mod explain;
 mod lint;
 mod program;

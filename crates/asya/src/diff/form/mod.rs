@@ -1,0 +1,194 @@
+//! What is written of a comparison.
+
+mod document;
+mod table;
+mod unified;
+
+use std::collections::BTreeSet;
+
+pub use document::json;
+pub use table::table;
+pub use unified::unified;
+
+use super::{Comparison, Fate, Pods, Queue, Source, SourceChange};
+use crate::table::shown;
+
+impl Fate {
+    /// The word for it.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::Changed => "changed",
+            Self::Refused => "refused",
+            Self::RefusedOtherwise => "refused otherwise",
+            Self::Mended => "mended",
+        }
+    }
+}
+
+impl Pods {
+    /// The word for it.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Restart { .. } => "restart",
+            Self::RestartWhenDeleted { .. } => "restart when deleted",
+            Self::Start { .. } => "start",
+            Self::Stop { .. } => "stop",
+            Self::Refused { .. } => "immutable",
+        }
+    }
+
+    /// Kind and name of the workload.
+    fn workload(&self) -> &str {
+        match self {
+            Self::Restart { workload }
+            | Self::RestartWhenDeleted { workload }
+            | Self::Start { workload }
+            | Self::Stop { workload }
+            | Self::Refused { workload, .. } => workload,
+        }
+    }
+
+    /// What happens, of this workload.
+    fn sentence(&self, workload: &str) -> String {
+        match self {
+            Self::Restart { .. } => format!("{workload} replaces all its pods"),
+            Self::RestartWhenDeleted { .. } => {
+                format!("{workload} replaces a pod when somebody deletes it")
+            }
+            Self::Start { .. } => format!("{workload} is created"),
+            Self::Stop { .. } => format!("{workload} is deleted with its pods"),
+            Self::Refused { field, .. } => format!(
+                "{workload} is not changed: the API server refuses another {field}; delete it with --cascade=orphan to have it made again"
+            ),
+        }
+    }
+}
+
+impl Queue {
+    /// The word for it.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Settings => "settings",
+            Self::Object => "object only",
+            Self::Delete => "delete",
+            Self::DeleteIfEmpty => "delete if empty",
+            Self::Orphan => "orphan",
+            Self::Withheld { .. } => "withheld",
+        }
+    }
+
+    /// What happens.
+    fn sentence(&self) -> String {
+        match self {
+            Self::Create => "is created".to_owned(),
+            Self::Settings => "is changed where it is, and keeps its messages".to_owned(),
+            Self::Object => "is left alone: only the object that stands for it changes".to_owned(),
+            Self::Delete => "is deleted with the messages in it".to_owned(),
+            Self::DeleteIfEmpty => "is deleted once it is empty".to_owned(),
+            Self::Orphan => "stays, and nobody owns it any more".to_owned(),
+            Self::Withheld {
+                field,
+                kept,
+                wanted,
+            } => format!(
+                "keeps {field} {}: {} is for new actors",
+                shown(kept),
+                shown(wanted)
+            ),
+        }
+    }
+}
+
+impl SourceChange {
+    /// What became of it.
+    fn word(&self) -> &'static str {
+        match self.sides {
+            [false, _] => "added",
+            [_, false] => "removed",
+            _ => "changed",
+        }
+    }
+}
+
+/// Names, joined.
+fn joined(sources: &BTreeSet<Source>) -> String {
+    let names: Vec<String> = sources.iter().map(ToString::to_string).collect();
+    names.join(", ")
+}
+
+/// The whole in one line: `2 of 14 actors change: 1 is refused`.
+pub(super) fn summary(comparison: &Comparison) -> String {
+    let actors = &comparison.actors;
+    let count = |number: usize, one: &str, several: &str| match number {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        number => Some(format!("{number} {several}")),
+    };
+    let fates = |fate: Fate| actors.iter().filter(|actor| actor.fate == fate).count();
+    let with_pods = |wanted: fn(&Pods) -> bool| {
+        let has = |actor: &&super::ActorChange| actor.pods.iter().any(wanted);
+        actors.iter().filter(has).count()
+    };
+    let with_queue = |wanted: fn(&Queue) -> bool| {
+        let has = |actor: &&super::ActorChange| actor.queue.iter().any(wanted);
+        actors.iter().filter(has).count()
+    };
+    let restarts =
+        |pods: &Pods| matches!(pods, Pods::Restart { .. } | Pods::RestartWhenDeleted { .. });
+    let immutable = |pods: &Pods| matches!(pods, Pods::Refused { .. });
+    let deletes = |queue: &Queue| matches!(queue, Queue::Delete | Queue::DeleteIfEmpty);
+    let sets = |queue: &Queue| matches!(queue, Queue::Settings);
+    let withholds = |queue: &Queue| matches!(queue, Queue::Withheld { .. });
+    let refused = fates(Fate::Refused) + fates(Fate::RefusedOtherwise);
+    let parts = [
+        count(fates(Fate::Added), "is new", "are new"),
+        count(fates(Fate::Removed), "is removed", "are removed"),
+        count(refused, "is refused", "are refused"),
+        count(
+            fates(Fate::Mended),
+            "is refused no more",
+            "are refused no more",
+        ),
+        count(
+            with_pods(restarts),
+            "restarts its pods",
+            "restart their pods",
+        ),
+        count(
+            with_pods(immutable),
+            "is stuck at an immutable field",
+            "are stuck at an immutable field",
+        ),
+        count(
+            with_queue(sets),
+            "has its queue changed",
+            "have their queues changed",
+        ),
+        count(
+            with_queue(withholds),
+            "has a queue that stays as it is",
+            "have queues that stay as they are",
+        ),
+        count(with_queue(deletes), "loses its queue", "lose their queues"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let total = comparison.total;
+    if actors.is_empty() {
+        let noun = if total == 1 { "actor" } else { "actors" };
+        return format!("nothing changes ({total} {noun})");
+    }
+    let verb = if actors.len() == 1 {
+        "changes"
+    } else {
+        "change"
+    };
+    let mut text = format!("{} of {total} actors {verb}", actors.len());
+    if !parts.is_empty() {
+        text.push_str(": ");
+        text.push_str(&parts.join(", "));
+    }
+    text
+}

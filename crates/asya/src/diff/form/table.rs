@@ -1,0 +1,193 @@
+//! A comparison for people.
+
+use owo_colors::{OwoColorize as _, Style};
+use serde_json::Value;
+
+use super::super::{ActorChange, Change, Comparison, Fate, FieldChange, ObjectChange, Pods, Queue};
+use super::{joined, summary};
+use crate::explain::Origin;
+use crate::table::{columns, shown};
+
+/// What stands where a value is not there.
+const NOTHING: &str = "-";
+
+/// What changes in one line, the actors in a table, and then what changes of each.
+/// Actors of which the same changes are told together.
+pub fn table(comparison: &Comparison) -> String {
+    let mut text = summary(comparison) + "\n";
+    if !comparison.sources.is_empty() {
+        let rows = comparison.sources.iter().map(|it| {
+            let actors = if it.is_used {
+                it.changes.to_string()
+            } else {
+                "none names it".to_owned()
+            };
+            [it.source.to_string(), it.word().to_owned(), actors]
+        });
+        columns(["SOURCE", "IS", "ACTORS THAT IT CHANGES"], rows, &mut text);
+    }
+    if !comparison.actors.is_empty() {
+        let head = ["ACTOR", "IS", "PODS", "QUEUE", "BECAUSE OF"];
+        columns(head, comparison.actors.iter().map(row), &mut text);
+    }
+    for (body, actors) in groups(&comparison.actors) {
+        let names: Vec<String> = actors.iter().map(|actor| actor.id.to_string()).collect();
+        text.push('\n');
+        text.push_str(&names.join(", ").bold().to_string());
+        text.push('\n');
+        text.push_str(&body);
+    }
+    text
+}
+
+/// The actors by what is told of them, in the order of the first of each.
+fn groups(actors: &[ActorChange]) -> Vec<(String, Vec<&ActorChange>)> {
+    let mut groups: Vec<(String, Vec<&ActorChange>)> = Vec::new();
+    for actor in actors {
+        let body = body(actor);
+        match groups.iter_mut().find(|(told, _)| *told == body) {
+            Some((_, group)) => group.push(actor),
+            None => groups.push((body, vec![actor])),
+        }
+    }
+    groups
+}
+
+fn row(actor: &ActorChange) -> [String; 5] {
+    let style = match actor.fate {
+        Fate::Refused | Fate::RefusedOtherwise | Fate::Removed => Style::new().red(),
+        Fate::Added | Fate::Mended => Style::new().green(),
+        Fate::Changed => Style::new(),
+    };
+    let pods: Vec<String> = actor.pods.iter().map(pods_word).collect();
+    let mut queue: Vec<String> = actor.queue.iter().map(queue_word).collect();
+    queue.dedup();
+    [
+        actor.id.to_string(),
+        actor.fate.word().style(style).to_string(),
+        or_nothing(pods.join(", ")),
+        or_nothing(queue.join(", ")),
+        joined(&actor.sources),
+    ]
+}
+
+fn pods_word(pods: &Pods) -> String {
+    let style = match pods {
+        Pods::Restart { .. } | Pods::RestartWhenDeleted { .. } => Style::new().yellow(),
+        Pods::Stop { .. } | Pods::Refused { .. } => Style::new().red(),
+        Pods::Start { .. } => Style::new(),
+    };
+    pods.word().style(style).to_string()
+}
+
+fn queue_word(queue: &Queue) -> String {
+    let style = match queue {
+        Queue::Settings | Queue::Withheld { .. } | Queue::Orphan => Style::new().yellow(),
+        Queue::Delete | Queue::DeleteIfEmpty => Style::new().red(),
+        Queue::Create | Queue::Object => Style::new(),
+    };
+    queue.word().style(style).to_string()
+}
+
+fn or_nothing(text: String) -> String {
+    if text.is_empty() {
+        NOTHING.to_owned()
+    } else {
+        text
+    }
+}
+
+/// All that is told of an actor, without its own name: others may share it.
+fn body(actor: &ActorChange) -> String {
+    let mut text = String::new();
+    if !actor.fields.is_empty() {
+        let rows = actor.fields.iter().map(field);
+        columns(["FIELD", "SET BY", "OLD", "NEW"], rows, &mut text);
+    }
+    if !actor.objects.is_empty() {
+        let rows = actor.objects.iter().flat_map(object);
+        let head = ["OBJECT", "FIELD", "BECAUSE OF", "OLD", "NEW"];
+        columns(head, rows, &mut text);
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for pods in &actor.pods {
+        let workload = pods.workload();
+        let kind = workload.strip_suffix(&format!(" {}", actor.id.name));
+        lines.push(format!("pods: {}", pods.sentence(kind.unwrap_or(workload))));
+    }
+    let queue = actor.queue.iter();
+    lines.extend(queue.map(|queue| format!("queue: it {}", queue.sentence())));
+    let word = if actor.fate == Fate::Mended {
+        "was refused"
+    } else {
+        "refused"
+    };
+    let faults = actor.faults.iter();
+    lines.extend(faults.map(|fault| format!("{word}: {fault}")));
+    let warnings = actor.warnings.iter();
+    lines.extend(warnings.map(|warning| format!("begins to warn: {warning}")));
+    if matches!(actor.fate, Fate::Refused | Fate::RefusedOtherwise) {
+        lines
+            .push("what runs keeps running, and follows no change until this is mended".to_owned());
+    }
+    if !lines.is_empty() {
+        text.push('\n');
+    }
+    for line in lines {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}
+
+fn field(field: &FieldChange) -> [String; 4] {
+    let names = |origins: &[Origin]| {
+        let names: Vec<String> = origins.iter().map(ToString::to_string).collect();
+        names.join(", ")
+    };
+    let (old, new) = (names(&field.old_origins), names(&field.new_origins));
+    let by = match (old.as_str(), new.as_str()) {
+        (old, new) if old == new => new.to_owned(),
+        ("", new) => new.to_owned(),
+        (old, "") => format!("{old} no more"),
+        (old, new) => format!("{old} → {new}"),
+    };
+    let [old, new] = values(&field.change);
+    [field.change.place.to_string(), by, old, new]
+}
+
+fn object(object: &ObjectChange) -> Vec<[String; 5]> {
+    let name = || object.resource.clone();
+    match &object.shown {
+        [Value::Null, _] => vec![[
+            name(),
+            String::new(),
+            String::new(),
+            NOTHING.into(),
+            "created".into(),
+        ]],
+        [_, Value::Null] => vec![[
+            name(),
+            String::new(),
+            String::new(),
+            NOTHING.into(),
+            "deleted".into(),
+        ]],
+        _ => {
+            let changes = object.changes.iter();
+            let rows = changes.map(|(change, sources)| {
+                let [old, new] = values(change);
+                [name(), change.place.to_string(), joined(sources), old, new]
+            });
+            rows.collect()
+        }
+    }
+}
+
+/// Both values of a change, in one short line each.
+fn values(change: &Change) -> [String; 2] {
+    [&change.old, &change.new].map(|side| match side {
+        Some((_, value)) => shown(value),
+        None => NOTHING.to_owned(),
+    })
+}

@@ -1,0 +1,134 @@
+//! What one actor comes to on one side.
+
+use std::collections::BTreeMap;
+
+use function_kit::value::{self, struct_to_json};
+use function_kit::{FACTS_KEY, Facts};
+use merge::{FieldPath, Segment};
+use serde_json::{Map, Value};
+
+use crate::explain::{Contradiction, Field, Origin, explain};
+use crate::pipeline::{EngineError, Functions, Inputs, Object, RenderError, render};
+
+/// What an actor comes to.
+#[derive(Debug, Clone)]
+pub(super) enum Pass {
+    /// Objects, and who decided what.
+    Rendered(Box<Picture>),
+    /// Nothing: Crossplane would change and delete nothing either.
+    Refused(Refusal),
+}
+
+/// An actor and its objects.
+#[derive(Debug, Clone)]
+pub(super) struct Picture {
+    pub(super) objects: BTreeMap<String, Object>,
+    /// What the actor's conditions tell, each with its condition.
+    pub(super) notes: Vec<String>,
+    pub(super) fields: Vec<Field>,
+}
+
+/// Why an actor is not rendered.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Refusal {
+    /// One line for each fault.
+    pub(super) messages: Vec<String>,
+    /// Where flavors contradict each other.
+    pub(super) contradictions: Vec<Contradiction>,
+}
+
+/// Runs the steps on an actor.
+pub(super) fn pass(inputs: &Inputs, functions: &Functions) -> Pass {
+    let explanation = explain(inputs, functions).unwrap_or_default();
+    match render(inputs, functions) {
+        Err(error) => Pass::Refused(Refusal {
+            messages: messages(&error),
+            contradictions: explanation.contradictions,
+        }),
+        Ok(rendered) => {
+            let context = rendered.context.as_ref();
+            let facts: Facts = context
+                .and_then(|context| value::map(context, &[FACTS_KEY]))
+                .and_then(|facts| serde_json::from_value(struct_to_json(facts)).ok())
+                .unwrap_or_default();
+            let notes = facts.notes.into_iter();
+            Pass::Rendered(Box::new(Picture {
+                objects: rendered.composed,
+                notes: notes
+                    .map(|note| format!("{}: {}", note.condition, note.message))
+                    .collect(),
+                fields: explanation.fields,
+            }))
+        }
+    }
+}
+
+/// The faults, in the words of the step that found them.
+fn messages(error: &RenderError) -> Vec<String> {
+    match error {
+        RenderError::Engine(EngineError::Fatal { messages, .. }) => messages.clone(),
+        error => error.lines(),
+    }
+}
+
+/// Only the objects; none where the actor is refused.
+pub(super) fn objects(inputs: &Inputs, functions: &Functions) -> BTreeMap<String, Object> {
+    render(inputs, functions)
+        .map(|rendered| rendered.composed)
+        .unwrap_or_default()
+}
+
+/// The spec that the fields are of: with the defaults, which no document holds.
+pub(super) fn spec(fields: &[Field]) -> Map<String, Value> {
+    let mut spec = Map::new();
+    for field in fields {
+        if let Some((Segment::Key(first), rest)) = field.path.segments().split_first() {
+            put(
+                spec.entry(first.as_str()).or_insert(Value::Null),
+                rest,
+                &field.plain,
+            );
+        }
+    }
+    spec
+}
+
+/// Puts a value at a path, and makes the maps and lists on the way.
+fn put(place: &mut Value, path: &[Segment], value: &Value) {
+    let Some((first, rest)) = path.split_first() else {
+        *place = value.clone();
+        return;
+    };
+    match first {
+        Segment::Key(key) => {
+            if !place.is_object() {
+                *place = Value::Object(Map::new());
+            }
+            if let Value::Object(map) = place {
+                put(map.entry(key.as_str()).or_insert(Value::Null), rest, value);
+            }
+        }
+        Segment::Index(index) => {
+            if !place.is_array() {
+                *place = Value::Array(Vec::new());
+            }
+            if let Value::Array(list) = place {
+                list.resize((*index + 1).max(list.len()), Value::Null);
+                put(&mut list[*index], rest, value);
+            }
+        }
+    }
+}
+
+/// Who decided the value at a path: everyone who set something in it.
+pub(super) fn origins(fields: &[Field], path: &FieldPath) -> Vec<Origin> {
+    let mut origins = Vec::new();
+    for field in fields {
+        let (own, asked) = (field.path.segments(), path.segments());
+        let is_inside = own.starts_with(asked) || asked.starts_with(own);
+        if is_inside && !origins.contains(&field.origin) {
+            origins.push(field.origin.clone());
+        }
+    }
+    origins
+}

@@ -1,0 +1,210 @@
+//! Files for `asya diff`: what there is before, and after.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use actor::spec::without_machinery;
+use actor::{ENVIRONMENT_CONFIG, labels};
+use serde_json::{Map, Value};
+
+use super::InputError;
+use super::compositions::{both_built_in, is_actor, is_legacy_actor, read};
+use super::example::Example;
+use super::files::{Files, STANDARD_INPUT, yaml_files};
+use crate::diff::{ActorId, Side};
+use crate::pipeline::{COMPOSITE, COMPOSITION, Composite, Machinery, Object, RESOURCE_NAME};
+
+/// What is to be compared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SideArguments {
+    /// What is the same on both sides, unless a side has another version of it.
+    pub shared: Vec<PathBuf>,
+    /// What there is before.
+    pub old: Vec<PathBuf>,
+    /// What there is after.
+    pub new: Vec<PathBuf>,
+    /// Namespace of an actor that names none.
+    pub namespace: String,
+}
+
+/// Both sides.
+#[derive(Debug)]
+pub struct LoadedSides {
+    /// What there is before.
+    pub old: Side,
+    /// What there is after.
+    pub new: Side,
+    /// What is suspicious, but no error.
+    pub warnings: Vec<String>,
+}
+
+/// Reads both sides. Objects that are neither actors nor what actors are made from are
+/// left alone.
+///
+/// # Errors
+/// When a file cannot be read, or neither side has an actor.
+pub fn sides(arguments: &SideArguments) -> Result<LoadedSides, InputError> {
+    let SideArguments {
+        shared, old, new, ..
+    } = arguments;
+    let paths = || shared.iter().chain(old).chain(new);
+    let is_standard_input = |path: &&PathBuf| path.as_path() == Path::new(STANDARD_INPUT);
+    if paths().filter(is_standard_input).count() > 1 {
+        return Err(InputError::SeveralStandardInputs);
+    }
+    let mut files = Files::default();
+    let [shared, old, new] = [shared, old, new].map(|paths| contents(paths, &mut files));
+    let shared = shared?;
+    let [old, new] = [old?, new?].map(|own| side(&shared, &own, &arguments.namespace));
+    let (old, new) = (old?, new?);
+    if old.actors.is_empty() && new.actors.is_empty() {
+        let shown = paths().map(|path| path.display().to_string());
+        return Err(InputError::NoXr {
+            files: shown.collect::<Vec<_>>().join(", "),
+        });
+    }
+    Ok(LoadedSides {
+        old,
+        new,
+        warnings: files.warnings,
+    })
+}
+
+/// An object and its file.
+type Found = (PathBuf, Object);
+
+/// Everything in files, in the YAML files directly in folders, and in examples.
+fn contents(paths: &[PathBuf], files: &mut Files) -> Result<Vec<Found>, InputError> {
+    let mut found = Vec::new();
+    for path in paths {
+        let Some(example) = Example::at(path) else {
+            for file in yaml_files(path)? {
+                take(&file, files, &mut found)?;
+            }
+            continue;
+        };
+        take(&example.xr(), files, &mut found)?;
+        let xr = found.last().map(|(_, xr)| xr.name().to_owned());
+        for file in example.required().into_iter().chain(example.composition()) {
+            take(&file, files, &mut found)?;
+        }
+        if let Some(observed) = example.observed() {
+            for mut object in files.objects(&observed)? {
+                let labels = object.map_mut(&["metadata", "labels"]);
+                let of = labels.entry(COMPOSITE).or_insert(Value::Null);
+                if of.is_null() {
+                    *of = Value::from(xr.clone());
+                }
+                found.push((observed.clone(), object));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn take(file: &Path, files: &mut Files, found: &mut Vec<Found>) -> Result<(), InputError> {
+    let objects = files.objects_of(file)?.into_iter();
+    found.extend(objects.map(|object| (file.to_owned(), object)));
+    Ok(())
+}
+
+/// A side; what is its own goes before what is shared.
+fn side(shared: &[Found], own: &[Found], namespace: &str) -> Result<Side, InputError> {
+    let [composition, legacy_composition] = both_built_in()?;
+    let mut side = Side {
+        composition,
+        legacy_composition,
+        actors: BTreeMap::new(),
+        configs: BTreeMap::new(),
+        observed: BTreeMap::new(),
+    };
+    let found = || shared.iter().chain(own);
+    let functions: BTreeMap<String, String> = found()
+        .filter(|(_, object)| object.kind() == "Function")
+        .map(|(_, object)| {
+            let package = object.get(&["spec", "package"]).and_then(Value::as_str);
+            let package = package.unwrap_or_default();
+            (object.name().to_owned(), package.to_owned())
+        })
+        .collect();
+    for (file, object) in found() {
+        if is_actor(object) || is_legacy_actor(object) {
+            let actor = actor(object, namespace).map_err(|source| InputError::Composite {
+                path: file.clone(),
+                source,
+            })?;
+            side.actors.insert(ActorId::of(&actor), actor);
+        } else if (object.api_version(), object.kind()) == ENVIRONMENT_CONFIG {
+            side.configs
+                .insert(object.name().to_owned(), config(object));
+        } else if (object.api_version(), object.kind()) == COMPOSITION {
+            let composes = object.get(&["spec", "compositeTypeRef", "kind"]);
+            let composition = read(file, object, &functions)?;
+            match composes.and_then(Value::as_str) {
+                Some(actor::KIND) => side.composition = composition,
+                _ => side.legacy_composition = composition,
+            }
+        } else if !object.annotation(RESOURCE_NAME).is_empty() {
+            let mut object = object.clone();
+            // The UID of an actor that was read elsewhere is another, or none.
+            object.map_mut(&["metadata"]).remove("ownerReferences");
+            let observed = side.observed.entry(owner(&object));
+            observed.or_default().push(object);
+        }
+    }
+    Ok(side)
+}
+
+/// An actor as its user wrote it: what the cluster adds differs for no reason.
+fn actor(object: &Object, namespace: &str) -> Result<Composite, crate::pipeline::CompositeError> {
+    let mut object = object.clone();
+    let is_legacy = is_legacy_actor(&object);
+    if !is_legacy && object.namespace().is_empty() {
+        object.set_metadata("namespace", namespace);
+    }
+    object.map_mut(&[]).remove("status");
+    keep_metadata(&mut object);
+    let spec = object.map_mut(&["spec"]);
+    *spec = without_machinery(spec.clone(), is_legacy);
+    let machinery = if is_legacy {
+        Machinery::Legacy
+    } else {
+        Machinery::Modern
+    };
+    Composite::new(object, machinery)
+}
+
+fn config(object: &Object) -> Object {
+    let mut object = object.clone();
+    keep_metadata(&mut object);
+    object.map_mut(&["metadata"]).remove("annotations");
+    object
+}
+
+/// Keeps of the metadata what functions may read.
+fn keep_metadata(object: &mut Object) {
+    const KEPT: [&str; 4] = ["name", "namespace", "labels", "annotations"];
+    let metadata = object.map_mut(&["metadata"]);
+    let kept = KEPT.into_iter();
+    *metadata = kept
+        .filter_map(|key| metadata.remove_entry(key))
+        .filter(|(_, value)| !value.as_object().is_some_and(Map::is_empty))
+        .collect();
+    if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+    }
+}
+
+/// The actor that composed an object.
+fn owner(object: &Object) -> ActorId {
+    let claim = [labels::CLAIM_NAMESPACE, labels::CLAIM_NAME].map(|key| object.label(key));
+    let [namespace, name] = if claim.iter().all(|text| !text.is_empty()) {
+        claim
+    } else {
+        [object.namespace(), object.label(COMPOSITE)]
+    };
+    ActorId {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    }
+}

@@ -1,0 +1,216 @@
+//! `asya diff` as a program.
+//!
+//! `tests/diff/` has a folder for each case: `shared.yaml`, `old.yaml` and `new.yaml`,
+//! as far as there are such, the first of which says why in its first line, and
+//! `expected.txt` with what is written, what is said and how it ends. Beside it may be
+//! `expected.diff` and `expected.json`, the other forms of the same.
+//! `UPDATE_CASES=1` writes what comes out now; read the difference as you would read
+//! code.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::program::{ACTOR, Folder, PLATFORM, Run, run_in};
+use serde_json::Value;
+
+fn cases() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diff");
+    let entries = fs::read_dir(folder).unwrap();
+    let mut cases: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    cases.sort();
+    assert!(!cases.is_empty());
+    cases
+}
+
+fn compared(case: &Path, form: &str) -> Run {
+    let shared = if case.join("shared.yaml").exists() {
+        "shared.yaml"
+    } else {
+        ""
+    };
+    run_in(
+        case,
+        &format!("diff {shared} --old old.yaml --new new.yaml -o {form}"),
+    )
+}
+
+fn check(found: &str, expected: &Path) {
+    let found = &without_hashes(found);
+    if std::env::var_os("UPDATE_CASES").is_some() {
+        fs::write(expected, found).unwrap();
+    }
+    let text = fs::read_to_string(expected).unwrap_or_default();
+    assert_eq!(*found, text, "{}", expected.display());
+}
+
+/// The text without the hash of the runtime script, which every version has another of.
+fn without_hashes(text: &str) -> String {
+    const NAME: &str = "runtime-script-";
+    let mut pieces = text.split(NAME);
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |shown, piece| {
+        let (_hash, rest) = piece.split_at(8);
+        shown + NAME + "<script>" + rest
+    })
+}
+
+#[test]
+fn each_change_is_told_with_what_it_does() {
+    for case in cases() {
+        let run = compared(&case, "table");
+        let found = format!("{}{}exit status {}\n", run.output, run.talk, run.code);
+        check(&found, &case.join("expected.txt"));
+        for form in ["diff", "json"] {
+            let expected = case.join(format!("expected.{form}"));
+            let other = compared(&case, form);
+            assert_eq!((other.code, &other.talk), (run.code, &run.talk), "{form}");
+            if expected.exists() {
+                check(&other.output, &expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn no_form_shows_what_may_be_secret() {
+    for case in cases() {
+        for form in ["table", "diff", "json"] {
+            let run = compared(&case, form);
+            let shown = format!("{}{}", run.output, run.talk);
+            assert!(!shown.contains("secret-"), "{}: {form}", case.display());
+        }
+    }
+}
+
+#[test]
+fn both_ways_nothing_differs_where_nothing_does() {
+    for case in cases() {
+        for side in ["old", "new"] {
+            let shared = case.join("shared.yaml").exists();
+            let shared = if shared { "shared.yaml" } else { "" };
+            let run = run_in(
+                &case,
+                &format!("diff {shared} --old {side}.yaml --new {side}.yaml"),
+            );
+            assert_eq!(run.code, 0, "{} {side}: {}", case.display(), run.output);
+            assert!(run.output.starts_with("nothing changes"), "{}", run.output);
+        }
+    }
+}
+
+#[test]
+fn examples_do_not_differ_from_themselves() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for entry in fs::read_dir(&examples).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if examples.join(&name).join("xr.yaml").exists() {
+            let run = run_in(
+                &examples,
+                &format!("diff --old {name} --new {name} -o json"),
+            );
+            assert_eq!(run.code, 0, "{name}: {}", run.output);
+            let document: Value = serde_json::from_str(&run.output).unwrap();
+            assert_eq!(document["total"], 1, "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_exists_may_be_given() {
+    let queue = "
+apiVersion: provider.asya.sh/v1alpha1
+kind: Queue
+metadata:
+  name: text-processor
+  namespace: prod
+  labels: {crossplane.io/composite: text-processor, asya.sh/transport: sqs}
+  annotations: {crossplane.io/composition-resource-name: queue, crossplane.io/external-name: old-name}
+spec:
+  providerConfigRef: {kind: ClusterProviderConfig, name: sqs}
+  forProvider: {sqs: {region: eu-north-1}}
+";
+    let other = ACTOR.replace("app:1", "app:2");
+    let moved = PLATFORM.replace("us-east-1", "us-west-2");
+    let folder = Folder::with(&[
+        ("shared/actor.yaml", ACTOR),
+        ("shared/platform.yaml", PLATFORM),
+        ("queue.yaml", queue),
+        ("new.yaml", &other),
+        ("moved.yaml", &moved),
+    ]);
+    let run = folder.run("diff shared queue.yaml --new new.yaml");
+    assert_eq!(run.code, 1, "{}", run.talk);
+    assert!(!run.output.contains("withheld"), "{}", run.output);
+    let run = folder.run("diff shared queue.yaml --new moved.yaml");
+    let kept = "queue: it keeps sqs.region eu-north-1: us-west-2 is for new actors\n";
+    assert!(run.output.contains(kept), "{}", run.output);
+}
+
+#[test]
+fn faults_of_the_input_are_told_and_are_no_difference() {
+    let folder = Folder::with(&[
+        ("actor.yaml", ACTOR),
+        ("platform.yaml", PLATFORM),
+        ("broken.yaml", "a: ["),
+        (
+            "nameless.yaml",
+            "{apiVersion: asya.sh/v1alpha1, kind: AsyncActor}",
+        ),
+    ]);
+    let cases = [
+        (
+            "actor.yaml",
+            "required arguments were not provided",
+            "no side",
+        ),
+        (
+            "--new platform.yaml",
+            "no XR among platform.yaml",
+            "no actor",
+        ),
+        (
+            "- --new -",
+            "error: the standard input (-) is given more than once\nhint: write one of them to a file\n",
+            "the standard input cannot be read twice",
+        ),
+        (
+            "actor.yaml --new missing.yaml",
+            "cannot read \"missing.yaml\"",
+            "no such file",
+        ),
+        ("actor.yaml --new broken.yaml", "broken.yaml: ", "no YAML"),
+        (
+            "--new nameless.yaml",
+            "AsyncActor has no metadata.name",
+            "no name",
+        ),
+    ];
+    for (arguments, message, reason) in cases {
+        let run = folder.run(&format!("diff {arguments}"));
+        assert_eq!((run.code, run.output.as_str()), (2, ""), "{reason}");
+        assert!(run.talk.contains(message), "{reason}: {}", run.talk);
+    }
+    let run = folder.run_with("diff - platform.yaml --new actor.yaml", ACTOR);
+    assert_eq!(run.code, 0, "{}", run.talk);
+}
+
+#[test]
+fn colour_is_for_terminals_alone() {
+    let folder = Folder::with(&[("actor.yaml", ACTOR), ("platform.yaml", PLATFORM)]);
+    let escapes = |variables: &[(&str, &str)]| {
+        let mut command = folder.command("diff platform.yaml --new actor.yaml");
+        command
+            .env_remove("NO_COLOR")
+            .envs(variables.iter().copied());
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        output.stdout.contains(&0x1b)
+    };
+    for (variables, expected, reason) in [
+        (&[][..], false, "no terminal"),
+        (&[("CLICOLOR_FORCE", "1")], true, "asked for all the same"),
+        (&[("NO_COLOR", "1")], false, "asked not to"),
+    ] {
+        assert_eq!(escapes(variables), expected, "{reason}");
+    }
+}
