@@ -24,6 +24,8 @@ pub enum Command {
     Explain(Explain),
     /// Show what a change does: which actors change, where, by whom, and whose pods restart
     Diff(Diff),
+    /// Run cases of actors with flavors: whether they come to what is expected
+    Test(Test),
     /// Check actors, flavors and the platform's settings together
     Lint(Lint),
 }
@@ -256,6 +258,50 @@ pub enum DiffForm {
     /// A unified diff of the objects
     Diff,
     /// For programs: one document
+    Json,
+}
+
+/// `asya test`.
+#[derive(Debug, Args)]
+#[command(after_help = "A case:\n  \
+        apiVersion: test.asya.sh/v1alpha1\n  \
+        kind: ActorTest\n  \
+        name: actors of flavor gpu land on nodes with a gpu\n  \
+        actor: {flavors: [gpu], image: app:1, handler: app.handle}   # or a file, or a whole AsyncActor\n  \
+        flavors: [../flavors]\n  \
+        platform: ../platform.yaml\n  \
+        expect:                       # at least one of:\n    \
+        objects: [{kind: Deployment, spec: {template: {spec: {nodeSelector: {gpu: a100}}}}}]\n    \
+        absent: [TriggerAuthentication]\n    \
+        spec: {scaling: {maxReplicaCount: 4}}\n    \
+        error: conflict on scaling    # a part of the message\n    \
+        warnings: []                  # none; or parts of them\n\n\
+        Exit status: 0 all passed, 1 some failed, 2 a case cannot be read or the program failed")]
+pub struct Test {
+    /// Documents with kind: `ActorTest`; files, folders of them, or - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Run only cases with this in their name
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+
+    /// Form of the output
+    #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
+    pub output: TestForm,
+
+    /// Namespace of actors that name none
+    #[arg(short, long, value_name = "NAME", default_value = "default")]
+    pub namespace: String,
+}
+
+/// Forms of the output of `asya test`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum TestForm {
+    /// For people: a line for each case, and each failure with its file, line and column
+    #[default]
+    Text,
+    /// For programs: a list
     Json,
 }
 

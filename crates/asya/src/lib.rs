@@ -25,15 +25,18 @@
 //! - [`inputs`] reads files into what the pipeline takes.
 //! - [`explain`] tells who decided each field.
 //! - [`diff`] tells what a change does.
+//! - [`actor_test`] tells whether actors come to what is expected of them.
 //! - [`lint`] tells what is wrong with actors, flavors and the platform together.
 //! - [`cli`], [`commands`] and [`printer`] are the program.
 
+pub mod actor_test;
 pub mod cli;
 pub mod commands;
 pub mod diff;
 pub mod explain;
 pub mod inputs;
 pub mod lint;
+mod pass;
 pub mod pipeline;
 pub mod printer;
 pub mod steps;

@@ -4,6 +4,7 @@ mod diff;
 mod explain;
 mod lint;
 mod render;
+mod test;
 
 use std::io;
 use std::process::ExitCode;
@@ -42,6 +43,7 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
         Command::Render(arguments) => render::run(arguments, printer),
         Command::Explain(arguments) => explain::run(arguments, printer),
         Command::Diff(arguments) => diff::run(arguments, printer),
+        Command::Test(arguments) => test::run(&arguments, printer),
         Command::Lint(arguments) => lint::run(&arguments, printer),
     };
     match done {

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::changes::{self, Place, between};
 use super::effects::Objects;
-use super::pass::{self, Pass, Picture, Refusal, objects, pass};
 use super::side::Sides;
 use super::{ActorChange, ActorId, Fate, FieldChange, Side, Source};
+use crate::pass::{self, Pass, Picture, Refusal, objects, pass};
 use crate::pipeline::{Functions, Object};
 
 /// What comes of one actor.

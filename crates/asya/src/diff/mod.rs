@@ -12,7 +12,6 @@ mod changes;
 mod comparer;
 mod effects;
 mod form;
-mod pass;
 mod side;
 
 use std::collections::BTreeSet;

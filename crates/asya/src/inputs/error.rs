@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use actor::yaml::YamlError;
+use actor::yaml::{Position, YamlError};
 
 use crate::pipeline::{CompositeError, CompositionError, XrdError};
 
@@ -73,6 +73,30 @@ pub enum InputError {
     NothingToLint {
         /// The files, joined.
         files: String,
+    },
+    /// A case is not of its form.
+    #[error("{}:{}:{}: {fault}", path.display(), position.line, position.column)]
+    Case {
+        /// The file.
+        path: PathBuf,
+        /// Where in it.
+        position: Position,
+        /// What is wrong.
+        fault: String,
+    },
+    /// There is no case among the files.
+    #[error("no ActorTest among {files}")]
+    NoTest {
+        /// The files, joined.
+        files: String,
+    },
+    /// A case is of one actor.
+    #[error("{}: expected one actor, found {found}", path.display())]
+    ActorCount {
+        /// The file.
+        path: PathBuf,
+        /// How many.
+        found: usize,
     },
     /// The standard input can be read once only.
     #[error("the standard input (-) is given more than once")]
@@ -166,6 +190,11 @@ impl InputError {
             Self::NothingToLint { .. } => {
                 "give files with AsyncActors or EnvironmentConfigs".to_owned()
             }
+            Self::NoTest { .. } => format!(
+                "give files with documents of kind: {}",
+                crate::actor_test::KIND
+            ),
+            Self::ActorCount { .. } => "give each actor a file of its own".to_owned(),
             Self::SeveralStandardInputs => "write one of them to a file".to_owned(),
             Self::ObservedForSeveral { .. } => "render one XR at a time".to_owned(),
             _ => return None,

@@ -5,6 +5,7 @@
 //! render` (`XR COMPOSITION FUNCTIONS`) works, and so do several XRs, a folder of
 //! them, or an example's folder.
 
+mod actor_tests;
 mod bare_keys;
 mod compositions;
 mod error;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+pub use actor_tests::{LoadedTest, actor_tests};
 pub use error::InputError;
 pub(crate) use files::bare_key;
 pub use sides::{LoadedSides, SideArguments, sides};

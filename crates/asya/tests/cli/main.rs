@@ -6,6 +6,7 @@
     reason = "helpers of tests fail as tests do"
 )]
 
+mod actor_test;
 mod diff;
 mod explain;
 mod lint;

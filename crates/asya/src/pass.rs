@@ -1,4 +1,4 @@
-//! What one actor comes to on one side.
+//! What one actor comes to, and who decided it.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::pipeline::{EngineError, Functions, Inputs, Object, RenderError, rende
 
 /// What an actor comes to.
 #[derive(Debug, Clone)]
-pub(super) enum Pass {
+pub(crate) enum Pass {
     /// Objects, and who decided what.
     Rendered(Box<Picture>),
     /// Nothing: Crossplane would change and delete nothing either.
@@ -21,24 +21,28 @@ pub(super) enum Pass {
 
 /// An actor and its objects.
 #[derive(Debug, Clone)]
-pub(super) struct Picture {
-    pub(super) objects: BTreeMap<String, Object>,
+pub(crate) struct Picture {
+    /// The actor, as Crossplane writes it.
+    pub(crate) composite: Object,
+    /// The composed objects, by the name of the composed resource.
+    pub(crate) objects: BTreeMap<String, Object>,
     /// What the actor's conditions tell, each with its condition.
-    pub(super) notes: Vec<String>,
-    pub(super) fields: Vec<Field>,
+    pub(crate) notes: Vec<String>,
+    /// Fields of the resolved spec, and defaults.
+    pub(crate) fields: Vec<Field>,
 }
 
 /// Why an actor is not rendered.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     /// One line for each fault.
-    pub(super) messages: Vec<String>,
+    pub(crate) messages: Vec<String>,
     /// Where flavors contradict each other.
-    pub(super) contradictions: Vec<Contradiction>,
+    pub(crate) contradictions: Vec<Contradiction>,
 }
 
 /// Runs the steps on an actor.
-pub(super) fn pass(inputs: &Inputs, functions: &Functions) -> Pass {
+pub(crate) fn pass(inputs: &Inputs, functions: &Functions) -> Pass {
     let explanation = explain(inputs, functions).unwrap_or_default();
     match render(inputs, functions) {
         Err(error) => Pass::Refused(Refusal {
@@ -53,6 +57,7 @@ pub(super) fn pass(inputs: &Inputs, functions: &Functions) -> Pass {
                 .unwrap_or_default();
             let notes = facts.notes.into_iter();
             Pass::Rendered(Box::new(Picture {
+                composite: rendered.composite,
                 objects: rendered.composed,
                 notes: notes
                     .map(|note| format!("{}: {}", note.condition, note.message))
@@ -72,14 +77,14 @@ fn messages(error: &RenderError) -> Vec<String> {
 }
 
 /// Only the objects; none where the actor is refused.
-pub(super) fn objects(inputs: &Inputs, functions: &Functions) -> BTreeMap<String, Object> {
+pub(crate) fn objects(inputs: &Inputs, functions: &Functions) -> BTreeMap<String, Object> {
     render(inputs, functions)
         .map(|rendered| rendered.composed)
         .unwrap_or_default()
 }
 
 /// The spec that the fields are of: with the defaults, which no document holds.
-pub(super) fn spec(fields: &[Field]) -> Map<String, Value> {
+pub(crate) fn spec(fields: &[Field]) -> Map<String, Value> {
     let mut spec = Map::new();
     for field in fields {
         if let Some((Segment::Key(first), rest)) = field.path.segments().split_first() {
@@ -121,7 +126,7 @@ fn put(place: &mut Value, path: &[Segment], value: &Value) {
 }
 
 /// Who decided the value at a path: everyone who set something in it.
-pub(super) fn origins(fields: &[Field], path: &FieldPath) -> Vec<Origin> {
+pub(crate) fn origins(fields: &[Field], path: &FieldPath) -> Vec<Origin> {
     let mut origins = Vec::new();
     for field in fields {
         let (own, asked) = (field.path.segments(), path.segments());

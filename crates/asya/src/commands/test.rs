@@ -1,0 +1,67 @@
+//! `asya test`.
+
+use std::io;
+
+use crate::actor_test::{Outcome, json, lines, run as run_test};
+use crate::cli::{Test, TestForm};
+use crate::inputs::{LoadedTest, actor_tests};
+use crate::printer::Printer;
+
+use super::{ExitStatus, functions, refuse};
+
+pub(super) fn run(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus> {
+    let loaded = match actor_tests(&arguments.files, &arguments.namespace) {
+        Ok(loaded) => loaded,
+        // 1 says that a case failed.
+        Err(error) => {
+            refuse(&error, printer);
+            return Ok(ExitStatus::Error);
+        }
+    };
+    let Some(functions) = functions(printer) else {
+        return Ok(ExitStatus::Error);
+    };
+    let is_asked_for = |test: &LoadedTest| {
+        let part = arguments.filter.as_deref().unwrap_or_default();
+        test.test.name.contains(part)
+    };
+    let mut status = ExitStatus::Success;
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    for LoadedTest { test, inputs } in loaded.into_iter().filter(is_asked_for) {
+        match inputs {
+            Ok(inputs) => {
+                let outcome = run_test(test, &inputs, &functions);
+                if !outcome.failures.is_empty() {
+                    status = status.max(ExitStatus::Failure);
+                }
+                outcomes.push(outcome);
+            }
+            Err(error) => {
+                printer.error(format_args!(
+                    "{}: {}: {error}",
+                    test.file.display(),
+                    test.name
+                ));
+                if let Some(hint) = error.hint() {
+                    printer.hint(hint);
+                }
+                status = ExitStatus::Error;
+            }
+        }
+    }
+    if outcomes.is_empty() && status == ExitStatus::Success {
+        printer.error("no case has a name with that part");
+        return Ok(ExitStatus::Error);
+    }
+    let text = match arguments.output {
+        TestForm::Text => Ok(lines(&outcomes)),
+        TestForm::Json => serde_json::to_string_pretty(&json(&outcomes)).map(|text| text + "\n"),
+    };
+    match text {
+        Ok(text) => printer.data(&text).map(|()| status),
+        Err(error) => {
+            printer.error(format_args!("cannot write JSON: {error}"));
+            Ok(ExitStatus::Error)
+        }
+    }
+}

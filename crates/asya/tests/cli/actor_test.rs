@@ -1,0 +1,158 @@
+//! `asya test` as a program.
+//!
+//! `tests/actor-tests/` has a folder for each: `tests.yaml`, which says why in its first
+//! line, and `expected.txt` with what is written, what is said and how it ends.
+//! `UPDATE_CASES=1` writes what comes out now; read the difference as you would read
+//! code.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::program::{Folder, run_in};
+use serde_json::{Value, json};
+
+const CASE: &str = "
+apiVersion: test.asya.sh/v1alpha1
+kind: ActorTest
+name: one
+actor: {image: app, handler: a.b}
+platform: {transports: {sqs: {type: sqs, config: {region: us-east-1}}}}
+expect: {absent: [StatefulSet]}
+";
+
+fn folders(path: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let entries = fs::read_dir(folder).unwrap();
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    folders.retain(|folder| folder.join("tests.yaml").exists());
+    folders.sort();
+    assert!(!folders.is_empty());
+    folders
+}
+
+#[test]
+fn failures_tell_where_what_was_expected_and_what_was_found() {
+    for case in folders("tests/actor-tests") {
+        let run = run_in(&case, "test tests.yaml");
+        let found = format!("{}{}exit status {}\n", run.output, run.talk, run.code);
+        let expected = case.join("expected.txt");
+        if std::env::var_os("UPDATE_CASES").is_some() {
+            fs::write(&expected, &found).unwrap();
+        }
+        let expected = fs::read_to_string(&expected).unwrap_or_default();
+        assert_eq!(found, expected, "{}", case.display());
+    }
+}
+
+#[test]
+fn cases_of_examples_pass() {
+    for example in folders("../../examples") {
+        let run = run_in(&example, "test .");
+        assert_eq!((run.code, run.talk.as_str()), (0, ""), "{}", run.output);
+        assert!(
+            run.output.ends_with(" passed, 0 failed\n"),
+            "{}",
+            run.output
+        );
+    }
+}
+
+#[test]
+fn paths_begin_at_the_file_of_the_case() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let run = run_in(&examples, "test examples/gpu-inference/tests.yaml");
+    assert_eq!(run.code, 0, "{}{}", run.output, run.talk);
+}
+
+#[test]
+fn an_example_brings_its_flavors_and_settings_along() {
+    let gpu = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/gpu-inference");
+    let case = format!(
+        "{{apiVersion: test.asya.sh/v1alpha1, kind: ActorTest, name: one, actor: {gpu:?}, \
+         expect: {{spec: {{scaling: {{queueLength: 1}}}}}}}}"
+    );
+    let run = Folder::with(&[]).run_with("test -", &case);
+    assert_eq!((run.code, run.talk.as_str()), (0, ""), "{}", run.output);
+}
+
+#[test]
+fn programs_get_a_list() {
+    let failing = CASE.replace("absent: [StatefulSet]", "spec: {image: other}");
+    let folder = Folder::with(&[("tests.yaml", &failing)]);
+    let run = folder.run("test tests.yaml -o json");
+    assert_eq!(run.code, 1);
+    let found: Value = serde_json::from_str(&run.output).unwrap();
+    assert_eq!(
+        found,
+        json!([{"name": "one", "file": "tests.yaml", "passed": false, "failures": [{
+            "line": 7, "column": 17, "path": ["expect", "spec", "image"],
+            "message": "resolved spec: image: expected other, found app",
+        }]}])
+    );
+}
+
+#[test]
+fn a_case_that_is_not_of_its_form_is_told_where_it_stands() {
+    let cases = [
+        (
+            ("expect:", "expct:"),
+            "t.yaml:7:1: unknown field `expct`",
+            "no such field",
+        ),
+        (
+            ("absent:", "absnt:"),
+            "t.yaml:7:10: unknown field `absnt`",
+            "a field further inside",
+        ),
+        (
+            ("{absent: [StatefulSet]}", "{}"),
+            "t.yaml:7:1: nothing is expected",
+            "nothing expected",
+        ),
+        (
+            ("test.asya.sh/v1alpha1", "v2"),
+            "t.yaml:2:1: ActorTest is of apiVersion test.asya.sh/v1alpha1",
+            "version",
+        ),
+        (
+            ("name: one", "reason: one"),
+            "unknown field `reason`",
+            "no name",
+        ),
+        (
+            ("ActorTest", "Other"),
+            "no ActorTest among t.yaml\nhint: give files",
+            "no case",
+        ),
+    ];
+    for ((old, new), message, reason) in cases {
+        let folder = Folder::with(&[("t.yaml", &CASE.replace(old, new))]);
+        let run = folder.run("test t.yaml");
+        assert_eq!(
+            (run.code, run.output.as_str()),
+            (2, ""),
+            "{reason}: {}",
+            run.talk
+        );
+        assert!(run.talk.contains(message), "{reason}: {}", run.talk);
+    }
+}
+
+#[test]
+fn some_cases_may_be_run_alone() {
+    let two = format!("{CASE}---{}", CASE.replace("name: one", "name: two"));
+    let folder = Folder::with(&[("t.yaml", &two)]);
+    for (filter, code, last) in [
+        ("", 0, "2 passed, 0 failed"),
+        ("--filter tw", 0, "1 passed, 0 failed"),
+        ("--filter three", 2, ""),
+    ] {
+        let run = folder.run(&format!("test t.yaml {filter}"));
+        assert_eq!(run.code, code, "{filter}: {}", run.talk);
+        assert_eq!(
+            run.output.lines().last().unwrap_or_default(),
+            last,
+            "{filter}"
+        );
+    }
+}
