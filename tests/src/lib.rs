@@ -7,6 +7,7 @@
 pub mod certificates;
 pub mod examples;
 pub mod function;
+pub mod live_actor;
 pub mod metrics;
 pub mod program;
 pub mod provider;

@@ -18,15 +18,16 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// Starts it on the cluster of that kubeconfig. It is at work some time later.
+    /// Starts it on the cluster of that kubeconfig, with these arguments. It is at work some time later.
     ///
     /// # Panics
     /// When it does not start.
-    pub fn start(kubeconfig: &Path) -> Self {
+    pub fn start(kubeconfig: &Path, args: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let [metrics] = function::free_addresses();
         let mut command = Command::new(program::path("provider-asya"));
         command
+            .args(args)
             .args(["--metrics-address", &metrics.to_string()])
             .env_clear()
             .env("KUBECONFIG", kubeconfig);

@@ -14,8 +14,8 @@ use crate::function::{self, Function};
 use crate::metrics;
 use crate::provider::Provider;
 
-/// A cluster in which actors are composed. No KEDA, no kubelet and none of the controllers of
-/// workloads run: tests write what these would say, and, until
+/// A cluster in which actors are composed. No KEDA, no kubelet and, unless the cluster has them, none
+/// of the controllers of workloads run: tests write what these would say, and, until
 /// [`start_provider`](Stack::start_provider), what the provider would.
 pub struct Stack {
     // Provider, functions and core end before the API server does.
@@ -35,7 +35,14 @@ impl Stack {
     /// # Panics
     /// When something does not start.
     pub async fn start() -> Self {
-        let cluster = Cluster::start().await;
+        Self::start_on(Cluster::start().await).await
+    }
+
+    /// Like [`start`](Self::start), on a cluster of the caller's.
+    ///
+    /// # Panics
+    /// When something does not start.
+    pub async fn start_on(cluster: Cluster) -> Self {
         cluster.install_kinds().await;
         cluster.install_keda().await;
         let crossplane = Crossplane::start(&cluster).await;
@@ -71,7 +78,15 @@ impl Stack {
     /// # Panics
     /// When it does not start.
     pub fn start_provider(&mut self) {
-        self.provider = Some(Provider::start(&self.cluster.kubeconfig()));
+        self.start_provider_with(&[]);
+    }
+
+    /// Starts the provider with these arguments.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start_provider_with(&mut self, args: &[&str]) {
+        self.provider = Some(Provider::start(&self.cluster.kubeconfig(), args));
     }
 
     /// Applies the documents of a file.

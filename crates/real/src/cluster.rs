@@ -13,7 +13,14 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::process::{Process, free_ports};
-use crate::{PATIENCE, components};
+use crate::{PATIENCE, components, openssl};
+
+/// The controllers that every cluster has.
+const CONTROLLERS: [&str; 3] = [
+    "namespace-controller",
+    "garbage-collector-controller",
+    "serviceaccount-controller",
+];
 
 /// An API server without anything in it.
 pub struct Cluster {
@@ -22,8 +29,17 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster without nodes and waits until it is ready.
+    /// Starts a cluster without nodes and waits until it is ready. Workloads get no pods there.
     pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts a cluster without nodes in which Deployments get pods, which nobody schedules or runs.
+    pub async fn start_with_workloads() -> Self {
+        Self::start_with(&["deployment-controller", "replicaset-controller"]).await
+    }
+
+    async fn start_with(controllers: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let dir = folder.path();
         let [port, etcd, peer, manager] = free_ports();
@@ -59,7 +75,7 @@ impl Cluster {
             }
         })
         .await;
-        let manager = start_controller_manager(&dir, manager);
+        let manager = start_controller_manager(&dir, manager, controllers);
         cluster.processes.push(manager);
         cluster
     }
@@ -172,7 +188,8 @@ fn start_api_server(dir: &Path, etcd_url: &str, port: u16) -> Process {
     Process::start("kube-apiserver", &mut command, dir)
 }
 
-fn start_controller_manager(dir: &Path, port: u16) -> Process {
+fn start_controller_manager(dir: &Path, port: u16, controllers: &[&str]) -> Process {
+    let controllers = [&CONTROLLERS, controllers].concat().join(",");
     let mut command = Command::new(components::program("kube-controller-manager"));
     command.current_dir(dir).args([
         "--kubeconfig",
@@ -187,7 +204,7 @@ fn start_controller_manager(dir: &Path, port: u16) -> Process {
         "--root-ca-file",
         "ca.crt",
         "--controllers",
-        "namespace-controller,garbage-collector-controller,serviceaccount-controller",
+        &controllers,
     ]);
     Process::start("kube-controller-manager", &mut command, dir)
 }
@@ -204,16 +221,7 @@ fn kubeconfig(dir: &Path, port: u16) -> serde_json::Value {
 }
 
 fn make_certificates(dir: &Path) {
-    let openssl = |args: &[&str]| {
-        let output = Command::new("openssl").args(args).current_dir(dir).output();
-        let output = output.expect("openssl is installed (Debian package openssl)");
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            output.status.success(),
-            "openssl {}: {errors}",
-            args.join(" ")
-        );
-    };
+    let openssl = |args: &[&str]| openssl::run(dir, args);
     let key = |name: &str| {
         openssl(&[
             "ecparam",

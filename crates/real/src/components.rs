@@ -20,6 +20,11 @@ pub fn program(name: &str) -> PathBuf {
     existing(folder().join("bin").join(name))
 }
 
+/// Whether a program was built, of those that need not be.
+pub fn has_program(name: &str) -> bool {
+    folder().join("bin").join(name).is_file()
+}
+
 /// The file with a component's custom resource definitions, such as `keda-kinds`.
 ///
 /// # Panics

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::cluster::Cluster;
 use crate::process::{Process, free_ports};
-use crate::{components, objects, until};
+use crate::{components, health, objects, openssl, until};
 
 /// Where Crossplane lives.
 pub const NAMESPACE: &str = "crossplane-system";
@@ -51,18 +51,18 @@ impl Crossplane {
         initialise(cluster, dir).await;
         let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
         write_secret(&secrets, "crossplane-tls-client", &dir.join("client")).await;
-        let [health, metrics] = free_ports();
+        let [port, metrics] = free_ports();
         let mut command = command(cluster, dir);
         command
             .args(["core", "start"])
             // Tests change an actor faster than any user: core would soon look at it only now and then.
             .args(["--circuit-breaker-burst", "100000"])
-            .env("HEALTH_PROBE_PORT", health.to_string())
+            .env("HEALTH_PROBE_PORT", port.to_string())
             .env("METRICS_PORT", metrics.to_string());
         let mut core = Process::start("crossplane", &mut command, dir);
         until("Crossplane is ready", || {
             core.check(dir);
-            async move { is_ok(health).await.then_some(()) }
+            async move { health::is_ready(port).await.then_some(()) }
         })
         .await;
         Self {
@@ -118,17 +118,7 @@ impl Crossplane {
             ],
         ];
         for args in calls {
-            let output = Command::new("openssl")
-                .args(args)
-                .current_dir(&folder)
-                .output();
-            let output = output.expect("openssl is installed (Debian package openssl)");
-            let errors = String::from_utf8_lossy(&output.stderr);
-            assert!(
-                output.status.success(),
-                "openssl {}: {errors}",
-                args.join(" ")
-            );
+            openssl::run(&folder, args);
         }
         folder
     }
@@ -229,21 +219,6 @@ async fn write_secret(secrets: &Api<Secret>, name: &str, folder: &Path) {
     for (file, content) in secret.data.unwrap_or_default() {
         fs::write(folder.join(file), content.0).expect("a file");
     }
-}
-
-/// Whether the health endpoint answers 200.
-async fn is_ok(port: u16) -> bool {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    let ask = async {
-        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
-        let request = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-        stream.write_all(request).await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        std::io::Result::Ok(answer)
-    };
-    ask.await
-        .is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
 }
 
 /// A condition of an object, if it has it.

@@ -1,14 +1,19 @@
 //! Real components for tests, each a process on loopback that ends with the value
 //! that stands for it.
 //!
-//! `cargo xtask real` builds them.
+//! `cargo xtask real` builds them; brokers are Debian's and those of a Python package.
 
 pub mod cluster;
 pub mod components;
 pub mod crossplane;
+pub mod health;
+pub mod keda;
+pub mod moto;
 pub mod namespace;
 pub mod objects;
+pub mod openssl;
 pub mod process;
+pub mod rabbitmq;
 
 use std::future::Future;
 use std::time::{Duration, Instant};

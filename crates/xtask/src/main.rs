@@ -4,10 +4,12 @@
 //! - `generate` writes the files that follow from the Rust types, or checks that they are fresh;
 //! - `package` makes images and Crossplane packages;
 //! - `tidy` enforces what neither the compiler nor clippy can;
-//! - `test` runs every test there is, in the order in which they need each other.
+//! - `test` runs every test there is, in the order in which they need each other;
+//! - `e2e` plays the life of an actor on real parts, KEDA's operator among them.
 //!
 //! Exit code 0: done, or everything holds; 1: a check found something; 2: the chore itself failed.
 
+mod e2e;
 mod generate;
 mod package;
 mod real;
@@ -53,6 +55,11 @@ enum Chore {
         #[arg(long)]
         no_real: bool,
     },
+    /// Play the life of an actor on real parts, KEDA among them, and print how long things take
+    ///
+    /// Functions and provider are processes of the test's own: their packages are not installed
+    /// here, and nothing runs the pods.
+    E2e,
 }
 
 /// How a chore that did its work ended.
@@ -85,6 +92,7 @@ fn run(chore: Chore, out: &mut impl Write) -> Result<Verdict> {
         Chore::Package(options) => package::run(&root, &options, out),
         Chore::Tidy => tidy::run(&root, out),
         Chore::Test { no_real } => test::run(&root, no_real, out),
+        Chore::E2e => e2e::run(&root, out),
     }
 }
 

@@ -34,7 +34,7 @@ const UP_TO_DATE: &str = "up to date";
 /// What to do with which components.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Only these components
+    /// Only these components; an optional one is built only if it is named
     #[arg(long, num_args = 1.., value_name = "NAME", value_parser = names())]
     only: Vec<String>,
     /// Show each component's version and state, and build nothing
@@ -47,7 +47,12 @@ pub(crate) struct Options {
 
 impl Options {
     fn selects(&self, component: &Component) -> bool {
-        self.only.is_empty() || self.only.iter().any(|name| name == component.name)
+        if self.only.is_empty() {
+            // A list builds nothing, and shows what there is to ask for.
+            self.list || !component.is_optional
+        } else {
+            self.only.iter().any(|name| name == component.name)
+        }
     }
 }
 
@@ -62,11 +67,7 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
         writeln!(out, "{}", cache.dir().display())?;
         return Ok(Verdict::Holds);
     }
-    let pins = COMPONENTS
-        .iter()
-        .filter(|component| options.selects(component))
-        .map(|component| Pins::read(&folder(root), component))
-        .collect::<Result<Vec<_>>>()?;
+    let pins = pins_of(root, |component| options.selects(component))?;
     if options.list {
         list(&cache, &pins, out)?;
     } else {
@@ -75,11 +76,21 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
     Ok(Verdict::Holds)
 }
 
-/// Builds every component that is not in the cache at its pinned version, and returns the cache
+/// Which components a chore needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Those that are not optional.
+    Usual,
+    /// All of them.
+    Whole,
+}
+
+/// Builds the components that are not in the cache at their pinned versions, and returns the cache
 /// folder.
-pub(crate) fn provide_all(root: &Path, out: &mut impl Write) -> Result<PathBuf> {
+pub(crate) fn provide_all(root: &Path, extent: Extent, out: &mut impl Write) -> Result<PathBuf> {
     let cache = Cache::from_environment()?;
-    let pins = all_pins(root)?;
+    let is_needed = |component: &Component| extent == Extent::Whole || !component.is_optional;
+    let pins = pins_of(root, is_needed)?;
     provide(&cache, &Go::on_path(), &pins, out)?;
     Ok(cache.dir().to_owned())
 }
@@ -92,16 +103,27 @@ pub(crate) fn readme(root: &Path) -> Result<String> {
          `cargo xtask real` builds these programs, and collects these custom resource definitions, \
          for the tests, each from the `go.mod` and `go.sum` of its folder here.\n\
          To change a version, change both files with the Go tool, then run \
-         `cargo xtask generate`.\n\n\
+         `cargo xtask generate`.\n\
+         What is optional is built only if it is named, as by \
+         `cargo xtask real --only keda-operator`; without it, the tests that need it say that they \
+         are left out.\n\n\
          | Name | Version | Folder | Go package, or folder of the module with definitions |\n|---|---|---|---|\n",
     );
-    for pins in all_pins(root)? {
+    for pins in pins_of(root, |_| true)? {
         let Component {
             name, folder, part, ..
         } = pins.component;
         let source = part.source();
         let version = pins.version;
-        writeln!(page, "| `{name}` | {version} | `{folder}` | `{source}` |")?;
+        let mark = if pins.component.is_optional {
+            " (optional)"
+        } else {
+            ""
+        };
+        writeln!(
+            page,
+            "| `{name}`{mark} | {version} | `{folder}` | `{source}` |"
+        )?;
     }
     Ok(page)
 }
@@ -111,22 +133,22 @@ fn folder(root: &Path) -> PathBuf {
     root.join("crates/xtask/real")
 }
 
-fn all_pins(root: &Path) -> Result<Vec<Pins>> {
+fn pins_of(root: &Path, is_wanted: impl Fn(&Component) -> bool) -> Result<Vec<Pins>> {
     COMPONENTS
         .iter()
+        .filter(|component| is_wanted(component))
         .map(|component| Pins::read(&folder(root), component))
         .collect()
 }
 
 fn list(cache: &Cache, pins: &[Pins], out: &mut impl Write) -> Result<()> {
     for pins in pins {
-        let is_built = cache.holds(pins)?;
-        tell(
-            cache,
-            pins,
-            if is_built { UP_TO_DATE } else { "not built" },
-            out,
-        )?;
+        let state = match (cache.holds(pins)?, pins.component.is_optional) {
+            (true, _) => UP_TO_DATE,
+            (false, true) => "not built, optional",
+            (false, false) => "not built",
+        };
+        tell(cache, pins, state, out)?;
     }
     Ok(())
 }
@@ -180,6 +202,7 @@ mod tests {
             package: "example.org/demo/v2/cmd/demo",
             variables: &[("example.org/demo/v2/version.version", "{version}")],
         },
+        is_optional: false,
     };
 
     /// A cache, the pins of one component, and what stands for a Go toolchain.
@@ -239,6 +262,31 @@ mod tests {
             "CGO_ENABLED=0",
         ] {
             assert!(built.contains(part), "no {part:?} in {built:?}");
+        }
+    }
+
+    #[test]
+    fn an_optional_component_is_built_only_if_it_is_named_and_always_listed() {
+        let names = |options: &Options| -> Vec<&str> {
+            let selected = COMPONENTS
+                .iter()
+                .filter(|component| options.selects(component));
+            selected.map(|component| component.name).collect()
+        };
+        let operator = "keda-operator";
+        for (reason, only, list, expected) in [
+            ("all of the usual ones", None, false, false),
+            ("it is named", Some(operator), false, true),
+            ("another is named", Some("kubectl"), false, false),
+            ("the list shows what there is", None, true, true),
+        ] {
+            let only = only.into_iter().map(str::to_owned).collect();
+            let options = Options {
+                only,
+                list,
+                print_dir: false,
+            };
+            assert_eq!(names(&options).contains(&operator), expected, "{reason}");
         }
     }
 

@@ -14,14 +14,14 @@ use crate::workspace::{self, Metadata, shown};
 use crate::{Verdict, real};
 
 /// Where the tests find our own binaries.
-const BIN_DIR_VARIABLE: &str = "ASYA_BIN_DIR";
+pub(crate) const BIN_DIR_VARIABLE: &str = "ASYA_BIN_DIR";
 
 /// Set to `1`, tests of the real components do nothing.
-const SKIP_REAL_VARIABLE: &str = "ASYA_SKIP_REAL";
+pub(crate) const SKIP_REAL_VARIABLE: &str = "ASYA_SKIP_REAL";
 
 /// Which stream of a command has the lines that sum up its tests.
 #[derive(Clone, Copy)]
-enum Results {
+pub(crate) enum Results {
     /// The command runs no tests.
     None,
     /// `test result: ok. 3 passed; …` of Rust's test harness.
@@ -38,7 +38,7 @@ pub(crate) fn run(root: &Path, no_real: bool, out: &mut impl Write) -> Result<Ve
     let mut real_dir = None;
     if !no_real {
         heading("real components", out)?;
-        real_dir = Some(real::provide_all(root, out)?);
+        real_dir = Some(real::provide_all(root, real::Extent::Usual, out)?);
     }
 
     let mut results = Vec::new();
@@ -99,13 +99,13 @@ fn stages() -> [(Command, Results); 4] {
     ]
 }
 
-fn heading(title: &str, out: &mut impl Write) -> Result<()> {
+pub(crate) fn heading(title: &str, out: &mut impl Write) -> Result<()> {
     Ok(writeln!(out, "\n== {title}")?)
 }
 
 /// Runs a command, shows what it prints as it comes, and keeps its result lines.
 /// Says whether it succeeded.
-fn stream(
+pub(crate) fn stream(
     command: &mut Command,
     kind: Results,
     results: &mut Vec<String>,

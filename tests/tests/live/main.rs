@@ -5,7 +5,6 @@
 //! actor would say, and read what its user sees. `tests/live/` holds the cases.
 
 mod data;
-mod live_actor;
 mod mistakes;
 mod newcomers;
 mod quiet;
@@ -16,7 +15,7 @@ use real::namespace;
 use serde_json::json;
 use tests::stack::Stack;
 
-use crate::live_actor::Live;
+use tests::live_actor::Live;
 
 const TEST: &str = "live_actors_tell_their_users_what_is_going_on";
 

@@ -16,7 +16,7 @@ use tests::examples::documents;
 use tests::stack::Stack;
 
 use crate::data::{cases, folder, reason};
-use crate::live_actor::Live;
+use tests::live_actor::Live;
 
 /// Checks every mistake, those of actors on `actors` actors at the same time, and tells all that
 /// do not end as they should.

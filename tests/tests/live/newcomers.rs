@@ -3,7 +3,7 @@
 use tests::stack::Stack;
 
 use crate::data::{cases, reason};
-use crate::live_actor::Live;
+use tests::live_actor::Live;
 
 /// Nothing is made for a new actor with a mistake in it, also where another one has its name;
 /// what the other has stays as it is.

@@ -3,7 +3,7 @@
 use actor::PROVIDER_API_VERSION;
 use serde_json::{Value, json};
 
-use crate::live_actor::Live;
+use tests::live_actor::Live;
 
 /// How many passes in a row must go by without a write.
 const PASSES: u64 = 20;

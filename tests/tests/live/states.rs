@@ -9,7 +9,7 @@ use real::objects;
 use serde_json::{Value, json};
 
 use crate::data::{reason, with_times};
-use crate::live_actor::Live;
+use tests::live_actor::Live;
 
 /// Whose status a state may tell, and under what key.
 const TELLERS: [(&str, &str, &str); 4] = [

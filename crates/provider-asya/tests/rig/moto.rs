@@ -1,26 +1,16 @@
-//! `moto_server` (a Python package), which speaks the protocol of SQS.
-//!
-//! It does not do everything that SQS does: it checks no ranges, gives away
-//! names that were deleted just now, and never throttles.
+//! Moto, with clients.
 
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use provider_asya::transport::sqs::Service;
-use tempfile::TempDir;
-
-use super::process::{Process, free_ports};
 
 /// The only region that tests use.
 pub const REGION: &str = "us-east-1";
 
 /// A service without any queue.
 pub struct Moto {
-    _server: Process,
-    _folder: TempDir,
+    _server: real::moto::Moto,
     /// URL of the service.
     pub endpoint: String,
 }
@@ -28,21 +18,10 @@ pub struct Moto {
 impl Moto {
     /// Starts a service and waits until it listens.
     pub async fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let [port] = free_ports();
-        let mut command = Command::new(program());
-        command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
-        let mut server = Process::start("moto", &mut command, folder.path());
-        super::until("moto listens", || {
-            server.check(folder.path());
-            let is_up = TcpStream::connect(("127.0.0.1", port)).is_ok();
-            async move { is_up.then_some(()) }
-        })
-        .await;
+        let server = real::moto::Moto::start().await;
         Self {
+            endpoint: server.endpoint.clone(),
             _server: server,
-            _folder: folder,
-            endpoint: format!("http://127.0.0.1:{port}"),
         }
     }
 
@@ -78,24 +57,4 @@ impl Moto {
             Duration::from_secs(65),
         )
     }
-}
-
-/// The program, installed into a virtual environment beside the real components if it is missing.
-fn program() -> PathBuf {
-    let folder = real::components::folder().join("moto");
-    let program = folder.join("bin/moto_server");
-    if !program.is_file() {
-        run(Command::new("python3").args(["-m", "venv"]).arg(&folder));
-        let requirements =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rig/moto-requirements.txt");
-        run(Command::new(folder.join("bin/pip"))
-            .args(["install", "--quiet", "-r"])
-            .arg(requirements));
-    }
-    program
-}
-
-fn run(command: &mut Command) {
-    let status = command.status().expect("the command starts");
-    assert!(status.success(), "{command:?} ended with {status}");
 }

@@ -1,25 +1,11 @@
-//! Debian's `rabbitmq-server` with the management plugin, as a node of its own.
-
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+//! The broker, with the provider's own client.
 
 use provider_asya::transport::rabbitmq::api::{Answer, Api, Login};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-
-use super::process::{Process, free_ports};
-
-/// The server's own script; that in `sbin` changes the user.
-const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 
 /// A broker with the user `guest`.
 pub struct RabbitMq {
-    // Processes end before the folder goes.
-    _server: Process,
-    node: Option<String>,
-    _epmd: Process,
-    _folder: TempDir,
+    _server: real::rabbitmq::RabbitMq,
     /// URL of the management API.
     pub endpoint: String,
     /// As `guest`.
@@ -34,62 +20,12 @@ impl RabbitMq {
 
     /// Starts a broker with these lines in its configuration beside the rig's own.
     pub async fn start_with(settings: &str) -> Self {
-        assert!(
-            Path::new(SERVER).is_file(),
-            "install the Debian package rabbitmq-server"
-        );
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let dir = folder.path();
-        let [amqp, management, epmd, distribution] = free_ports();
-        fs::write(
-            dir.join("rabbitmq.conf"),
-            format!(
-                "listeners.tcp.1 = 127.0.0.1:{amqp}\nmanagement.tcp.ip = 127.0.0.1\n\
-                 management.tcp.port = {management}\n{settings}"
-            ),
-        )
-        .expect("a configuration");
-        fs::write(dir.join("enabled_plugins"), "[rabbitmq_management].\n").expect("plugins");
-        let mut command = Command::new("epmd");
-        command.args(["-address", "127.0.0.1", "-port", &epmd.to_string()]);
-        let epmd_process = Process::start("epmd", &mut command, dir);
-        let mut command = Command::new(SERVER);
-        command
-            .env("HOME", dir)
-            .env("ERL_CRASH_DUMP", dir.join("crash.dump"))
-            .env("ERL_EPMD_PORT", epmd.to_string())
-            .env("ERL_EPMD_ADDRESS", "127.0.0.1")
-            .env("RABBITMQ_NODENAME", format!("rig{management}@localhost"))
-            .env("RABBITMQ_DIST_PORT", distribution.to_string())
-            .env("RABBITMQ_CONFIG_FILE", dir.join("rabbitmq"))
-            .env("RABBITMQ_ENABLED_PLUGINS_FILE", dir.join("enabled_plugins"))
-            .env("RABBITMQ_MNESIA_BASE", dir.join("mnesia"))
-            .env("RABBITMQ_LOG_BASE", dir.join("log"))
-            .env("RABBITMQ_PID_FILE", dir.join("pid"))
-            .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
-            .env(
-                "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
-                "-kernel inet_dist_use_interface {127,0,0,1} +S 2:2",
-            );
-        let mut server = Process::start("rabbitmq", &mut command, dir);
-        let endpoint = format!("http://127.0.0.1:{management}");
-        let api = login(&endpoint, "guest", "guest");
-        super::until("RabbitMQ answers", || {
-            server.check(dir);
-            let api = api.clone();
-            async move { api.get(&["overview"]).await.ok() }
-        })
-        .await;
-        let node = fs::read_to_string(dir.join("pid"))
-            .ok()
-            .map(|pid| pid.trim().to_owned());
+        let server = real::rabbitmq::RabbitMq::start_with(settings).await;
+        let endpoint = server.endpoint();
         Self {
-            _server: server,
-            node,
-            _epmd: epmd_process,
-            _folder: folder,
+            api: login(&endpoint, "guest", "guest"),
             endpoint,
-            api,
+            _server: server,
         }
     }
 
@@ -136,15 +72,6 @@ impl RabbitMq {
     /// Whether anything is at this path.
     pub async fn has(&self, path: &[&str]) -> bool {
         self.api.get(path).await.expect("the API answers") != Answer::Absent
-    }
-}
-
-impl Drop for RabbitMq {
-    fn drop(&mut self) {
-        // The script has started the node as a child of its own.
-        if let Some(node) = &self.node {
-            drop(Command::new("kill").args(["-KILL", node]).output());
-        }
     }
 }
 

@@ -12,6 +12,9 @@ pub(crate) struct Component {
     pub(crate) module: &'static str,
     /// What is made of the module.
     pub(crate) part: Part,
+    /// Whether it is built only for those who ask for it: its tests say that they are left out
+    /// where it is missing.
+    pub(crate) is_optional: bool,
 }
 
 /// What is made of a Go module.
@@ -61,8 +64,12 @@ const CROSSPLANE_VERSION: &[(&str, &str)] = &[(
 const KUBERNETES_VERSION: &[(&str, &str)] =
     &[("k8s.io/component-base/version.gitVersion", "{version}")];
 
+/// The operator tells it in its log.
+const KEDA_VERSION: &[(&str, &str)] =
+    &[("github.com/kedacore/keda/v2/version.Version", "{version}")];
+
 /// In the order in which they are built: core first, since the others reuse much of what Go then
-/// has in its build cache.
+/// has in its build cache. KEDA's operator last: it takes as long as half of the others.
 pub(crate) const COMPONENTS: &[Component] = &[
     Component {
         name: "crossplane-core",
@@ -72,6 +79,7 @@ pub(crate) const COMPONENTS: &[Component] = &[
             package: "github.com/crossplane/crossplane/v2/cmd/crossplane",
             variables: CROSSPLANE_VERSION,
         },
+        is_optional: false,
     },
     Component {
         name: "crossplane",
@@ -81,6 +89,7 @@ pub(crate) const COMPONENTS: &[Component] = &[
             package: "github.com/crossplane/cli/v2/cmd/crossplane",
             variables: CROSSPLANE_VERSION,
         },
+        is_optional: false,
     },
     Component {
         name: "kube-apiserver",
@@ -90,6 +99,7 @@ pub(crate) const COMPONENTS: &[Component] = &[
             package: "k8s.io/kubernetes/cmd/kube-apiserver",
             variables: KUBERNETES_VERSION,
         },
+        is_optional: false,
     },
     Component {
         name: "kube-controller-manager",
@@ -99,6 +109,7 @@ pub(crate) const COMPONENTS: &[Component] = &[
             package: "k8s.io/kubernetes/cmd/kube-controller-manager",
             variables: KUBERNETES_VERSION,
         },
+        is_optional: false,
     },
     Component {
         name: "kubectl",
@@ -108,6 +119,7 @@ pub(crate) const COMPONENTS: &[Component] = &[
             package: "k8s.io/kubernetes/cmd/kubectl",
             variables: KUBERNETES_VERSION,
         },
+        is_optional: false,
     },
     Component {
         name: "crossplane-core-kinds",
@@ -116,6 +128,7 @@ pub(crate) const COMPONENTS: &[Component] = &[
         part: Part::Definitions {
             folder: "cluster/crds",
         },
+        is_optional: false,
     },
     Component {
         name: "keda-kinds",
@@ -124,5 +137,16 @@ pub(crate) const COMPONENTS: &[Component] = &[
         part: Part::Definitions {
             folder: "config/crd/bases",
         },
+        is_optional: false,
+    },
+    Component {
+        name: "keda-operator",
+        folder: "keda",
+        module: "github.com/kedacore/keda/v2",
+        part: Part::Program {
+            package: "github.com/kedacore/keda/v2/cmd/operator",
+            variables: KEDA_VERSION,
+        },
+        is_optional: true,
     },
 ];

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::stack::{self, Stack};
+use crate::table::columns;
 use actor::{KEDA_API_VERSION, PROVIDER_API_VERSION};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use real::crossplane::condition;
 use serde_json::{Value, json};
-use tests::stack::{self, Stack};
-use tests::table::columns;
 
-/// The kinds of which a Standalone actor on SQS has objects.
+/// The kinds of which a Standalone actor that scales has objects.
 const KINDS: [(&str, &str); 6] = [
     (PROVIDER_API_VERSION, "Queue"),
     (PROVIDER_API_VERSION, "ActorHealth"),
@@ -21,16 +21,20 @@ const KINDS: [(&str, &str); 6] = [
 ];
 
 /// A live actor.
-pub(crate) struct Live<'a> {
-    pub(crate) stack: &'a Stack,
-    pub(crate) name: String,
+pub struct Live<'a> {
+    /// Where it lives.
+    pub stack: &'a Stack,
+    /// Its name.
+    pub name: String,
+    /// How long anything may take that it is to tell.
+    pub patience: Duration,
     actors: Api<DynamicObject>,
     composed: Vec<(&'static str, Api<DynamicObject>)>,
 }
 
 impl<'a> Live<'a> {
     /// An actor that is there.
-    pub(crate) async fn of(stack: &'a Stack, name: &str) -> Self {
+    pub async fn of(stack: &'a Stack, name: &str) -> Self {
         let mut composed = Vec::new();
         for (api_version, kind) in KINDS {
             composed.push((kind, stack.api(api_version, kind).await));
@@ -38,13 +42,14 @@ impl<'a> Live<'a> {
         Self {
             stack,
             name: name.to_owned(),
+            patience: real::PATIENCE,
             actors: stack.api(&stack::api_version(), actor::KIND).await,
             composed,
         }
     }
 
     /// Makes an actor, and waits until all its objects are there.
-    pub(crate) async fn create(stack: &'a Stack, name: &str, spec: &Value) -> Self {
+    pub async fn create(stack: &'a Stack, name: &str, spec: &Value) -> Self {
         stack.apply(&stack.actor(name, spec)).await;
         let live = Self::of(stack, name).await;
         let all = format!("all objects of {name} are there");
@@ -61,13 +66,13 @@ impl<'a> Live<'a> {
     }
 
     /// The actor as it is.
-    pub(crate) async fn read(&self) -> Value {
+    pub async fn read(&self) -> Value {
         let actor = self.actors.get(&self.name).await;
         json!(actor.expect("the actor is there"))
     }
 
     /// Merges a patch into it.
-    pub(crate) async fn patch(&self, patch: &Value) -> kube::Result<()> {
+    pub async fn patch(&self, patch: &Value) -> kube::Result<()> {
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         self.actors
             .patch(&self.name, &params, &patch)
@@ -77,12 +82,12 @@ impl<'a> Live<'a> {
 
     /// Asks until the actor looks like that, and says what it looks like instead when it does
     /// not in time.
-    pub(crate) async fn seen(
+    pub async fn seen(
         &self,
         what: &str,
         mut is_so: impl FnMut(&Value) -> bool,
     ) -> Result<Value, String> {
-        let deadline = Instant::now() + real::PATIENCE;
+        let deadline = Instant::now() + self.patience;
         loop {
             let actor = self.read().await;
             if is_so(&actor) {
@@ -97,13 +102,13 @@ impl<'a> Live<'a> {
     }
 
     /// Like [`seen`](Self::seen), and fails with the logs.
-    pub(crate) async fn until(&self, what: &str, is_so: impl FnMut(&Value) -> bool) -> Value {
+    pub async fn until(&self, what: &str, is_so: impl FnMut(&Value) -> bool) -> Value {
         let seen = self.seen(what, is_so).await;
         seen.unwrap_or_else(|error| panic!("{error}\n{}", self.stack.log()))
     }
 
     /// Whether an actor says that it cannot work, in the word and with the message of a case.
-    pub(crate) fn tells(actor: &Value, case: &Value) -> bool {
+    pub fn tells(actor: &Value, case: &Value) -> bool {
         let word = case["word"].as_str().expect("a word");
         let part = case["message"].as_str().expect("a message");
         condition(actor, "ActorReady").is_some_and(|ready| {
@@ -113,7 +118,7 @@ impl<'a> Live<'a> {
     }
 
     /// Deletes it, and waits until it is gone.
-    pub(crate) async fn delete(&self) {
+    pub async fn delete(&self) {
         let deleted = self
             .actors
             .delete(&self.name, &DeleteParams::default())
@@ -127,18 +132,18 @@ impl<'a> Live<'a> {
     }
 
     /// What `kubectl get asya` prints of it, with these arguments.
-    pub(crate) async fn shown(&self, args: &[&str]) -> BTreeMap<String, String> {
+    pub async fn shown(&self, args: &[&str]) -> BTreeMap<String, String> {
         columns(&self.table(args).await)
     }
 
     /// The table that `kubectl get asya` prints, with these arguments.
-    pub(crate) async fn table(&self, args: &[&str]) -> String {
+    pub async fn table(&self, args: &[&str]) -> String {
         let get = ["get", "asya", &self.name];
         self.stack.kubectl(&[&get, args].concat()).await
     }
 
     /// Its objects: what they are and what they want.
-    pub(crate) async fn objects(&self) -> BTreeMap<String, Value> {
+    pub async fn objects(&self) -> BTreeMap<String, Value> {
         let of_actor = ListParams::default().labels(&format!("asya.sh/actor={}", self.name));
         let mut found = BTreeMap::new();
         for (kind, api) in &self.composed {
@@ -155,7 +160,7 @@ impl<'a> Live<'a> {
     }
 
     /// Asks for so many pods, as KEDA does.
-    pub(crate) async fn scale(&self, replicas: u64) {
+    pub async fn scale(&self, replicas: u64) {
         let deployments = self.stack.api("apps/v1", "Deployment").await;
         let scale = json!({"spec": {"replicas": replicas}});
         let (keda, patch) = (PatchParams::default(), Patch::Merge(&scale));
@@ -164,21 +169,25 @@ impl<'a> Live<'a> {
     }
 
     /// Which change of its Deployment the last one was.
-    pub(crate) async fn generation_of_deployment(&self) -> Value {
+    pub async fn generation_of_deployment(&self) -> Value {
         let deployments = self.stack.api("apps/v1", "Deployment").await;
         let deployment = deployments.get(&self.name).await;
         json!(deployment.expect("a Deployment").metadata.generation)
     }
 
     /// Makes the provider leave its queue alone, which no broker has.
-    pub(crate) async fn pause_queue(&self) {
+    pub async fn pause_queue(&self) {
         let pause = ("crossplane.io/paused", "true");
         self.stack
             .annotate(PROVIDER_API_VERSION, "Queue", &self.name, pause)
             .await;
     }
 
-    pub(crate) async fn check_that_the_spec_is_as_the_user_wrote_it(&self, spec: &Value) {
+    /// Fails when the stored spec differs from what its user wrote.
+    ///
+    /// # Panics
+    /// When it does.
+    pub async fn check_that_the_spec_is_as_the_user_wrote_it(&self, spec: &Value) {
         let mut stored = self.read().await["spec"].clone();
         stored.as_object_mut().expect("a spec").remove("crossplane");
         assert_eq!(

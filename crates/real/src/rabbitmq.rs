@@ -1,0 +1,157 @@
+//! Debian's `rabbitmq-server` with the management plugin, as a node of its own.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::process::{Process, free_ports};
+use crate::until;
+
+/// The server's own script; that in `sbin` changes the user.
+const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+
+/// `guest` and its password of the same name, as HTTP has them.
+const LOGIN: &str = "Z3Vlc3Q6Z3Vlc3Q=";
+
+/// A broker with the user `guest`, whose password is the same.
+pub struct RabbitMq {
+    // Processes end before the folder goes.
+    _server: Process,
+    node: Option<String>,
+    _epmd: Process,
+    _folder: TempDir,
+    /// Port of AMQP, on 127.0.0.1.
+    pub amqp: u16,
+    /// Port of the management API, on 127.0.0.1.
+    pub management: u16,
+}
+
+impl RabbitMq {
+    /// Starts a broker and waits until its API answers.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn start() -> Self {
+        Self::start_with("").await
+    }
+
+    /// Starts a broker with these lines in its configuration beside its own.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn start_with(settings: &str) -> Self {
+        assert!(
+            Path::new(SERVER).is_file(),
+            "install the Debian package rabbitmq-server"
+        );
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let dir = folder.path();
+        let [amqp, management, epmd, distribution] = free_ports();
+        fs::write(
+            dir.join("rabbitmq.conf"),
+            format!(
+                "listeners.tcp.1 = 127.0.0.1:{amqp}\nmanagement.tcp.ip = 127.0.0.1\n\
+                 management.tcp.port = {management}\n{settings}"
+            ),
+        )
+        .expect("a configuration");
+        fs::write(dir.join("enabled_plugins"), "[rabbitmq_management].\n").expect("plugins");
+        let mut command = Command::new("epmd");
+        command.args(["-address", "127.0.0.1", "-port", &epmd.to_string()]);
+        let epmd_process = Process::start("epmd", &mut command, dir);
+        let mut command = Command::new(SERVER);
+        command
+            .env("HOME", dir)
+            .env("ERL_CRASH_DUMP", dir.join("crash.dump"))
+            .env("ERL_EPMD_PORT", epmd.to_string())
+            .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+            .env("RABBITMQ_NODENAME", format!("rig{management}@localhost"))
+            .env("RABBITMQ_DIST_PORT", distribution.to_string())
+            .env("RABBITMQ_CONFIG_FILE", dir.join("rabbitmq"))
+            .env("RABBITMQ_ENABLED_PLUGINS_FILE", dir.join("enabled_plugins"))
+            .env("RABBITMQ_MNESIA_BASE", dir.join("mnesia"))
+            .env("RABBITMQ_LOG_BASE", dir.join("log"))
+            .env("RABBITMQ_PID_FILE", dir.join("pid"))
+            .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
+            .env(
+                "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
+                "-kernel inet_dist_use_interface {127,0,0,1} +S 2:2",
+            );
+        let mut server = Process::start("rabbitmq", &mut command, dir);
+        until("RabbitMQ answers", || {
+            server.check(dir);
+            async move {
+                let (status, _) = ask(management, "GET", "overview", None).await.ok()?;
+                (status == 200).then_some(())
+            }
+        })
+        .await;
+        let node = fs::read_to_string(dir.join("pid"))
+            .ok()
+            .map(|pid| pid.trim().to_owned());
+        Self {
+            _server: server,
+            node,
+            _epmd: epmd_process,
+            _folder: folder,
+            amqp,
+            management,
+        }
+    }
+
+    /// URL of the management API.
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.management)
+    }
+
+    /// Asks the management API: the path is what follows `/api/`, percent-encoded. The answer is the
+    /// status, and the body or null.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    pub async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+        let answer = ask(self.management, method, path, body).await;
+        answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+}
+
+impl Drop for RabbitMq {
+    fn drop(&mut self) {
+        // The script has started the node as a child of its own.
+        if let Some(node) = &self.node {
+            drop(Command::new("kill").args(["-KILL", node]).output());
+        }
+    }
+}
+
+/// By HTTP/1.0, whose answers end with the connection.
+async fn ask(
+    port: u16,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> io::Result<(u16, Value)> {
+    let body = body.map(Value::to_string).unwrap_or_default();
+    let length = body.len();
+    let request = format!(
+        "{method} /api/{path} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Basic {LOGIN}\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    let status = status.ok_or_else(|| io::Error::other("no answer"))?;
+    Ok((status, serde_json::from_str(body).unwrap_or_default()))
+}

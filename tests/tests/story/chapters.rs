@@ -1,0 +1,280 @@
+//! What happens to a live actor.
+
+use std::time::Instant;
+
+use actor::{KEDA_API_VERSION, PROVIDER_API_VERSION};
+use kube::api::DeleteParams;
+use real::crossplane::condition;
+use serde_json::{Value, json};
+use tests::live_actor::Live;
+
+use crate::world::{PATIENCE, World, is_true, told, word};
+
+/// An actor is applied: all its objects come, and its words come in order.
+pub(crate) async fn create<'a>(world: &'a World, name: &str, spec: &Value) -> Live<'a> {
+    let start = Instant::now();
+    let mut live = Live::create(&world.stack, name, spec).await;
+    live.patience = PATIENCE;
+    told(start, "from apply to all objects");
+    let mut words: Vec<String> = Vec::new();
+    world
+        .until(&live, "and until it has nothing to do", async || {
+            let found = live.read().await;
+            let now = word(&found);
+            if !now.is_empty() && words.last().is_none_or(|last| last != now) {
+                words.push(now.to_owned());
+            }
+            is_true(&found, "TransportReady") && is_true(&found, "WorkloadReady")
+        })
+        .await;
+    world.until_settled(&live, "and until it naps").await;
+    println!("its words: {}", words.join(", "));
+    let is_trouble = |word: &&String| word.ends_with("Error") || *word == "Degraded";
+    assert_eq!(
+        words.iter().find(is_trouble),
+        None,
+        "a new actor has no trouble: {words:?}"
+    );
+    live
+}
+
+/// A message comes, and KEDA wakes the workload.
+pub(crate) async fn wake(world: &World, live: &Live<'_>) {
+    assert!(world.publish(&live.name).await, "a queue is bound");
+    world
+        .until(live, "from message to replica 1", async || {
+            replicas(live).await == 1
+        })
+        .await;
+    world
+        .until(live, "and until it runs", async || {
+            word(&live.read().await) == "Running"
+        })
+        .await;
+}
+
+/// The handler crashes, and the actor tells it.
+pub(crate) async fn trouble(world: &World, live: &Live<'_>) {
+    world.kubelet.say(&live.name, "crashing").await;
+    world
+        .until(live, "from trouble of its pod to the word", async || {
+            word(&live.read().await) == "RuntimeError"
+        })
+        .await;
+    world.kubelet.say(&live.name, "running").await;
+    world
+        .until(live, "from its end to the word", async || {
+            word(&live.read().await) == "Running"
+        })
+        .await;
+}
+
+/// The image is changed: the workload follows; queue and message stay.
+pub(crate) async fn update(world: &World, live: &Live<'_>, spec: &mut Value) {
+    let queue = queue_object(live).await;
+    spec["image"] = json!("my-org/echo:2");
+    change(live, spec, "image").await;
+    world
+        .until(live, "from a new image to the Deployment", async || {
+            runtime(live).await["image"] == "my-org/echo:2"
+        })
+        .await;
+    assert_eq!(queue_object(live).await, queue, "the queue is not touched");
+    assert_eq!(world.waiting(&live.name).await, 1, "the message waits");
+}
+
+/// A flavor is changed: the actor follows when core looks at it again.
+pub(crate) async fn change_a_flavor(world: &World, live: &Live<'_>) {
+    let flavors = world
+        .stack
+        .api("apiextensions.crossplane.io/v1beta1", "EnvironmentConfig")
+        .await;
+    let data = json!({"data": {"env": [{"name": "GREETING", "value": "good morning"}]}});
+    let patched = flavors
+        .patch(
+            "greeting",
+            &kube::api::PatchParams::default(),
+            &kube::api::Patch::Merge(&data),
+        )
+        .await;
+    patched.expect("the flavor is changed");
+    world
+        .until(
+            live,
+            "from a changed flavor to the Deployment",
+            async || {
+                let env = runtime(live).await["env"].take();
+                let env = env.as_array().expect("variables").clone();
+                env.contains(&json!({"name": "GREETING", "value": "good morning"}))
+            },
+        )
+        .await;
+}
+
+/// A flavor is named that nobody has published: nothing changes until it comes.
+pub(crate) async fn wait_for_a_flavor(world: &World, live: &Live<'_>, spec: &mut Value) {
+    let before = runtime(live).await;
+    spec["flavors"] = json!(["quick", "greeting", "later"]);
+    change(live, spec, "flavors").await;
+    world
+        .until(live, "from a missing flavor to the word", async || {
+            word(&live.read().await) == "Waiting"
+        })
+        .await;
+    assert_eq!(runtime(live).await, before, "what runs stays as it is");
+    let later = json!({
+        "apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "EnvironmentConfig",
+        "metadata": {"name": "later"}, "data": {"podLabels": {"tier": "later"}}});
+    world.stack.apply(&later).await;
+    world
+        .until(live, "from its coming to the Deployment", async || {
+            let found = deployment(live).await;
+            found["spec"]["template"]["metadata"]["labels"]["tier"] == "later"
+        })
+        .await;
+}
+
+/// Somebody deletes the Deployment, and it comes back.
+pub(crate) async fn lose_the_workload(world: &World, live: &Live<'_>) {
+    let before = deployment(live).await["metadata"]["uid"].take();
+    let deployments = world.stack.api("apps/v1", "Deployment").await;
+    let deleted = deployments
+        .delete(&live.name, &DeleteParams::default())
+        .await;
+    deleted.expect("the Deployment is deleted");
+    world
+        .until(live, "from a deleted Deployment to a new one", async || {
+            let found = deployments.get_opt(&live.name).await.expect("an answer");
+            found.is_some_and(|found| json!(found.metadata.uid) != before)
+        })
+        .await;
+    world
+        .until(live, "and until its pod runs", async || {
+            is_true(&live.read().await, "WorkloadReady")
+        })
+        .await;
+}
+
+/// The last message is done, and KEDA puts the workload to sleep.
+pub(crate) async fn nap(world: &World, live: &Live<'_>) {
+    world.purge(&live.name).await;
+    if world.has_keda("a nap") {
+        world
+            .until(live, "from the last message to replica 0", async || {
+                replicas(live).await == 0
+            })
+            .await;
+    }
+    world
+        .until_settled(live, "and until it has nothing to do")
+        .await;
+}
+
+/// Somebody deletes the queue at the broker: it comes back, and messages reach it again.
+pub(crate) async fn lose_the_queue(world: &World, live: &Live<'_>) {
+    world.delete_queue(&live.name).await;
+    world
+        .until(live, "from a deleted queue to a new one", async || {
+            world.has_queue(&live.name).await
+        })
+        .await;
+    world
+        .until(live, "and until messages reach it", async || {
+            world.publish(&live.name).await
+        })
+        .await;
+    world.purge(&live.name).await;
+    world
+        .until_settled(live, "and until it has nothing to do")
+        .await;
+}
+
+/// A mistake in the spec: the actor says so and nothing changes; then it is repaired.
+pub(crate) async fn make_a_mistake(world: &World, live: &Live<'_>, spec: &Value) {
+    let before = live.objects().await;
+    let bad = json!({"spec": {"scaling": {"advanced": {"formula": "queue"}}}});
+    live.patch(&bad).await.expect("the API server sees nothing");
+    world
+        .until(live, "from a mistake to the word", async || {
+            word(&live.read().await) == "ConfigError"
+        })
+        .await;
+    assert_eq!(live.objects().await, before, "what runs stays as it is");
+    change(live, spec, "scaling").await;
+    world
+        .until_settled(live, "from its repair to the word")
+        .await;
+    assert_eq!(live.objects().await, before, "and afterwards too");
+}
+
+/// The platform's default transport is changed: it holds for new actors, and for them alone.
+pub(crate) async fn change_the_platform(world: &World, live: &Live<'_>, spec: &Value) {
+    let before = live.objects().await;
+    let mut settings = world.platform().pop().expect("the platform's settings");
+    settings["data"]["defaultTransport"] = json!("sqs");
+    world.stack.apply(&settings).await;
+    world
+        .until(live, "from a changed platform to the message", async || {
+            let found = live.read().await;
+            let message = condition(&found, "TransportReady").map(|found| &found["message"]);
+            let message = message.and_then(Value::as_str).unwrap_or_default();
+            message.contains(r#"transport "rabbitmq" (settings: "sqs")"#)
+        })
+        .await;
+    let newer = create(world, "newer", spec).await;
+    let queue = queue_object(&newer).await;
+    assert_eq!(queue["spec"]["providerConfigRef"]["name"], "sqs");
+    newer.delete().await;
+    assert_eq!(live.objects().await, before, "live actors are not touched");
+}
+
+/// Gives a field of the live spec the value that it has here, or takes it out.
+async fn change(live: &Live<'_>, spec: &Value, field: &str) {
+    let patched = live.patch(&json!({"spec": {field: spec[field]}})).await;
+    patched.expect("the API server takes it");
+    live.check_that_the_spec_is_as_the_user_wrote_it(spec).await;
+}
+
+async fn deployment(live: &Live<'_>) -> Value {
+    let deployments = live.stack.api("apps/v1", "Deployment").await;
+    json!(deployments.get(&live.name).await.expect("a Deployment"))
+}
+
+/// How many pods are asked for.
+async fn replicas(live: &Live<'_>) -> u64 {
+    let found = deployment(live).await;
+    found["spec"]["replicas"].as_u64().expect("a number")
+}
+
+/// The container `asya-runtime` of the Deployment.
+async fn runtime(live: &Live<'_>) -> Value {
+    let mut found = deployment(live).await;
+    let containers = found["spec"]["template"]["spec"]["containers"].take();
+    let containers = containers.as_array().cloned().unwrap_or_default();
+    let mut runtimes = containers
+        .into_iter()
+        .filter(|container| container["name"] == "asya-runtime");
+    runtimes.next().expect("a runtime")
+}
+
+/// The Queue, less its status.
+async fn queue_object(live: &Live<'_>) -> Value {
+    let queues = live.stack.api(PROVIDER_API_VERSION, "Queue").await;
+    let found = json!(queues.get(&live.name).await.expect("a Queue"));
+    json!({"uid": found["metadata"]["uid"], "spec": found["spec"]})
+}
+
+/// Whether anything of an actor that scales is left.
+pub(crate) async fn has_scalers(live: &Live<'_>) -> bool {
+    for kind in ["ScaledObject", "TriggerAuthentication"] {
+        let of_actor = format!("asya.sh/actor={}", live.name);
+        let api = live.stack.api(KEDA_API_VERSION, kind).await;
+        let listed = api
+            .list(&kube::api::ListParams::default().labels(&of_actor))
+            .await;
+        if !listed.expect("a list").items.is_empty() {
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,76 @@
+//! How an actor goes, and how it comes back.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tests::live_actor::Live;
+
+use crate::chapters::{create, has_scalers};
+use crate::world::{PATIENCE, World, told, word};
+
+/// An actor is deleted: its scalers go before its queue does, and nothing is left.
+pub(crate) async fn delete(world: &World, live: &Live<'_>) {
+    let queue_goes_last = async {
+        until_so("from deletion to the end of its queue", async || {
+            !world.has_queue(&live.name).await
+        })
+        .await;
+        assert!(!has_scalers(live).await, "the queue goes after the scalers");
+    };
+    tokio::join!(live.delete(), queue_goes_last);
+    until_nothing_is_left(world, live).await;
+}
+
+/// An actor whose queue shall stay is deleted: the message waits for the next one of its name.
+pub(crate) async fn leave_the_queue_and_come_back(world: &World, spec: &Value) {
+    let settings = world.platform().pop().expect("the platform's settings");
+    world.stack.apply(&settings).await;
+    let mut lasting = spec.clone();
+    lasting["transport"] = json!("rabbitmq");
+    lasting["queue"] = json!({"deletionPolicy": "Orphan"});
+    let first = create(world, "lasting", &lasting).await;
+    assert!(world.publish("lasting").await, "a queue is bound");
+    first.delete().await;
+    until_nothing_is_left(world, &first).await;
+    assert_eq!(world.waiting("lasting").await, 1, "the message waits");
+
+    world
+        .stack
+        .apply(&world.stack.actor("lasting", &lasting))
+        .await;
+    let second = Live::of(&world.stack, "lasting").await;
+    if world.has_keda("a message that was there before the actor") {
+        world
+            .until(
+                &second,
+                "from re-creation to a pod for the old message",
+                async || word(&second.read().await) == "Running",
+            )
+            .await;
+    } else {
+        world
+            .until_settled(&second, "from re-creation to its old queue")
+            .await;
+    }
+    assert_eq!(world.waiting("lasting").await, 1, "it is still the same");
+    second
+        .check_that_the_spec_is_as_the_user_wrote_it(&lasting)
+        .await;
+}
+
+async fn until_nothing_is_left(world: &World, live: &Live<'_>) {
+    until_so("and until nothing is left of it", async || {
+        live.objects().await.is_empty() && world.kubelet.count(&live.name).await == 0
+    })
+    .await;
+}
+
+/// Waits until it is so of an actor that is not there to be asked, and prints how long that took.
+async fn until_so(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so().await {
+        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    told(start, what);
+}

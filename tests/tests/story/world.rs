@@ -1,0 +1,174 @@
+//! All that an actor lives on.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use real::cluster::Cluster;
+use real::crossplane::condition;
+use real::keda::{self, Keda};
+use real::moto::Moto;
+use real::rabbitmq::RabbitMq;
+use serde_json::{Value, json};
+use tests::live_actor::Live;
+use tests::program::repository;
+use tests::stack::Stack;
+
+use crate::fail;
+use crate::kubelet::Kubelet;
+
+/// How long anything may take: core looks at flavors once a minute, and later after errors.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
+
+/// A cluster with everything, and brokers.
+pub(crate) struct World {
+    // What needs the API server ends before it does.
+    pub(crate) kubelet: Kubelet,
+    keda: Option<Keda>,
+    pub(crate) stack: Stack,
+    broker: RabbitMq,
+    moto: Moto,
+}
+
+impl World {
+    /// Starts all of it, and applies what a platform team does.
+    pub(crate) async fn start() -> Self {
+        let start = Instant::now();
+        let stack = async { Stack::start_on(Cluster::start_with_workloads().await).await };
+        let (mut stack, broker, moto) = tokio::join!(stack, RabbitMq::start(), Moto::start());
+        let has_keda = !keda::is_skipped("what needs KEDA's operator");
+        let keda = if has_keda {
+            Some(Keda::start(&stack.cluster).await)
+        } else {
+            None
+        };
+        stack.start_provider_with(&["--poll", "5s"]);
+        let world = Self {
+            kubelet: Kubelet::start(&stack.client).await,
+            keda,
+            stack,
+            broker,
+            moto,
+        };
+        for object in world.platform() {
+            world.stack.apply(&object).await;
+        }
+        let flavors = repository().join("tests/story/flavors.yaml");
+        world.stack.apply_file(&flavors).await;
+        told(start, "all is started, from nothing");
+        world
+    }
+
+    /// The objects of a platform that leads to the brokers here. The last is the platform's settings.
+    pub(crate) fn platform(&self) -> Vec<Value> {
+        let file = repository().join("tests/story/platform.yaml");
+        let text = fs::read_to_string(file).expect("the platform can be read");
+        let text = text
+            .replace("{amqp}", &self.broker.amqp.to_string())
+            .replace("{management}", &self.broker.management.to_string())
+            .replace("{sqs}", &self.moto.endpoint);
+        actor::yaml::documents(&text).expect("YAML")
+    }
+
+    /// Whether KEDA is at work; says what is left out if it is not.
+    pub(crate) fn has_keda(&self, what: &str) -> bool {
+        if self.keda.is_none() {
+            println!("left out, since it needs KEDA's operator: {what}");
+        }
+        self.keda.is_some()
+    }
+
+    /// Publishes a message as a sidecar does; whether it is in a queue now.
+    pub(crate) async fn publish(&self, actor: &str) -> bool {
+        let message = json!({"properties": {"delivery_mode": 2}, "routing_key": actor,
+            "payload": "{}", "payload_encoding": "string"});
+        let path = "exchanges/%2F/asya/publish";
+        let (_, answer) = self.broker.ask("POST", path, Some(&message)).await;
+        answer["routed"] == true
+    }
+
+    /// How many messages wait in an actor's queue, which stay there.
+    pub(crate) async fn waiting(&self, actor: &str) -> usize {
+        let look = json!({"count": 10, "ackmode": "ack_requeue_true", "encoding": "auto"});
+        let path = format!("queues/%2F/asya-{actor}/get");
+        let (_, messages) = self.broker.ask("POST", &path, Some(&look)).await;
+        messages.as_array().map_or(0, Vec::len)
+    }
+
+    /// Takes all messages out of an actor's queue.
+    pub(crate) async fn purge(&self, actor: &str) {
+        let path = format!("queues/%2F/asya-{actor}/contents");
+        let (status, _) = self.broker.ask("DELETE", &path, None).await;
+        assert_eq!(status, 204, "the queue of {actor} is emptied");
+    }
+
+    /// Deletes an actor's queue at the broker.
+    pub(crate) async fn delete_queue(&self, actor: &str) {
+        let path = format!("queues/%2F/asya-{actor}");
+        let (status, _) = self.broker.ask("DELETE", &path, None).await;
+        assert_eq!(status, 204, "the queue of {actor} is deleted");
+    }
+
+    /// Whether an actor's queue is at the broker.
+    pub(crate) async fn has_queue(&self, actor: &str) -> bool {
+        let path = format!("queues/%2F/asya-{actor}");
+        let (status, _) = self.broker.ask("GET", &path, None).await;
+        status == 200
+    }
+
+    /// Waits until it is so, and prints how long that took.
+    pub(crate) async fn until(
+        &self,
+        actor: &Live<'_>,
+        what: &str,
+        mut is_so: impl AsyncFnMut() -> bool,
+    ) {
+        let start = Instant::now();
+        while !is_so().await {
+            if start.elapsed() > PATIENCE {
+                let found = actor.read().await;
+                let status = &found["status"];
+                fail(self, actor, &format!("in vain until {what}: {status:#}"));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        told(start, what);
+    }
+
+    /// Waits until an actor has nothing to do but to wait for messages.
+    pub(crate) async fn until_settled(&self, actor: &Live<'_>, what: &str) {
+        let has_keda = self.keda.is_some();
+        self.until(actor, what, async || {
+            let found = actor.read().await;
+            if has_keda {
+                word(&found) == "Napping"
+            } else {
+                is_true(&found, "TransportReady") && is_true(&found, "WorkloadReady")
+            }
+        })
+        .await;
+    }
+
+    /// The ends of the logs.
+    pub(crate) fn log(&self) -> String {
+        let keda = self.keda.as_ref().map(Keda::log);
+        format!("{}\n{}", self.stack.log(), keda.unwrap_or_default())
+    }
+}
+
+/// Prints how long something took.
+pub(crate) fn told(start: Instant, what: &str) {
+    println!("{:7.1} s  {what}", start.elapsed().as_secs_f64());
+}
+
+/// The word that an actor's users see; empty before the first.
+pub(crate) fn word(actor: &Value) -> &str {
+    let ready = condition(actor, "ActorReady");
+    ready
+        .and_then(|ready| ready["reason"].as_str())
+        .unwrap_or_default()
+}
+
+/// Whether a condition is True.
+pub(crate) fn is_true(actor: &Value, kind: &str) -> bool {
+    condition(actor, kind).is_some_and(|condition| condition["status"] == "True")
+}
