@@ -14,7 +14,7 @@ use actor::binding::{ObjectReference, TARGET_RESOLVED};
 use actor::managed::{READY, SYNCED};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt as _;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use provider_asya::binding::intent::{self, Addition};
 use provider_asya::binding::refusal::{self, Answer};
 use provider_asya::kinds::WorkloadBinding;
@@ -32,6 +32,7 @@ async fn what_cannot_be_added_is_told_and_changes_nothing() {
     an_intent_for_another_object_changes_nothing(&yard).await;
     the_second_actor_waits_for_the_first(&yard).await;
     one_actor_has_one_binding(&yard).await;
+    what_cannot_be_added_to_is_told_with_the_reason(&yard).await;
     a_taken_name_is_told_with_its_owner(&yard).await;
     what_the_api_server_refuses_is_told_in_its_words(&yard).await;
 }
@@ -170,6 +171,40 @@ async fn one_actor_has_one_binding(yard: &Yard) {
         "the first is left in peace"
     );
     assert_eq!(containers(&site.get("Deployment", "llm").await).len(), 3);
+}
+
+async fn what_cannot_be_added_to_is_told_with_the_reason(yard: &Yard) {
+    let site = yard.site("closed").await;
+    let containers = json!([{"name": "llm", "image": "llm:1"}]);
+    let mut object = workload("Deployment", "llm", &containers);
+    object["spec"]["selector"]["matchExpressions"] =
+        json!([{"key": "tier", "operator": "DoesNotExist"}]);
+    let object = serde_json::from_value(object).unwrap();
+    let made = site
+        .workloads("Deployment")
+        .create(&PostParams::default(), &object)
+        .await;
+    let before = json!(made.unwrap());
+    site.bind(
+        "embedder",
+        "Deployment",
+        "llm",
+        Some(template("embedder", "a:1")),
+    )
+    .await;
+    let text = "nothing can be added to the pods of Deployment \"llm\": ";
+    let refused = site.until_says("embedder", "Refused", text).await;
+    assert!(says(&refused, TARGET_RESOLVED, "Resolved", ""));
+    assert!(says(
+        &refused,
+        READY,
+        "Refused",
+        "use binding.strategy Adapter"
+    ));
+    assert_eq!(
+        settled(site.get("Deployment", "llm").await),
+        settled(before)
+    );
 }
 
 async fn a_taken_name_is_told_with_its_owner(yard: &Yard) {

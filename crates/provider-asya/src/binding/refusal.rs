@@ -65,13 +65,13 @@ pub enum Refusal {
         /// Where.
         namespace: String,
     },
-    /// What makes the target's pods has no pod template that can be added to.
-    #[error(
-        "{workload} is behind the target, and containers can be added to a Deployment or StatefulSet alone: use binding.strategy Adapter"
-    )]
-    NoPodTemplate {
-        /// The workload.
-        workload: ObjectReference,
+    /// Containers cannot be added to what makes the target's pods, or would not stay.
+    #[error("nothing can be added to the pods of {target}: {why}; use binding.strategy Adapter")]
+    NotInjectable {
+        /// The target.
+        target: ObjectReference,
+        /// The reason.
+        why: String,
     },
     /// Another WorkloadBinding is about the same actor.
     #[error("WorkloadBinding {binding:?} binds actor {actor:?} already: delete one of the two")]
@@ -104,7 +104,7 @@ impl Refusal {
             Self::AlreadyBound { .. } | Self::Twice { .. } => reason::ALREADY_BOUND,
             Self::FieldTaken { .. } => reason::FIELD_TAKEN,
             Self::Forbidden { .. } => reason::FORBIDDEN,
-            Self::NoPodTemplate { .. } | Self::Refused { .. } => reason::REFUSED,
+            Self::NotInjectable { .. } | Self::Refused { .. } => reason::REFUSED,
         }
     }
 

@@ -22,7 +22,7 @@ const LOOKS_MAX: usize = 16;
 /// What is behind the target.
 enum Found {
     /// This, and what was read for it.
-    Resolved(Resolved, View),
+    Resolved(Box<Resolved>, View),
     /// Nothing, with the condition's reason and message.
     Missing(&'static str, String),
 }
@@ -56,6 +56,9 @@ impl Pass<'_> {
         self.say(Statement::resolved());
         self.report(&target, &resolved, &before);
         if injects {
+            if let Err(why) = resolved.injection {
+                return Err(Refusal::NotInjectable { target, why }.into());
+            }
             return self
                 .inject(policies, &resolved.workload, view, &before)
                 .await;
@@ -70,7 +73,7 @@ impl Pass<'_> {
         let mut view = View::default();
         for _ in 0..LOOKS_MAX {
             match resolve::resolve(target, &view) {
-                Ok(resolved) => return Ok(Found::Resolved(resolved, view)),
+                Ok(resolved) => return Ok(Found::Resolved(Box::new(resolved), view)),
                 Err(Unresolved::Missing { reason, message }) => {
                     return Ok(Found::Missing(reason, message));
                 }

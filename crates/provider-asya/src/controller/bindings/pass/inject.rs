@@ -10,11 +10,9 @@ use serde_json::Value;
 use super::{Pass, Stop, condition};
 use crate::binding::conflicts::Conflicts;
 use crate::binding::decide::{self, Decision, Facts, Step};
-use crate::binding::refusal::Refusal;
 use crate::binding::rollout;
 use crate::binding::standing::Standing;
 use crate::conditions::Statement;
-use crate::controller::bindings::marks;
 use crate::controller::events::Severity;
 use crate::controller::writes;
 use crate::policies::Policies;
@@ -30,10 +28,6 @@ impl Pass<'_> {
         mut view: View,
         before: &AtProvider,
     ) -> Result<Next, Stop> {
-        if !is_open(workload) {
-            let workload = workload.clone();
-            return Err(Refusal::NoPodTemplate { workload }.into());
-        }
         let mut live = self.workload(workload, &mut view).await?;
         let uid = text(&live, "uid");
         let intent = self.addition().to(workload, &uid);
@@ -170,12 +164,6 @@ impl Pass<'_> {
             self.tell_later(Severity::Normal, "Bound", message);
         }
     }
-}
-
-/// Whether containers can be added to a workload.
-fn is_open(workload: &ObjectReference) -> bool {
-    actor::binding::targets::group_of(&workload.api_version) == "apps"
-        && marks::KINDS.contains(&workload.kind.as_str())
 }
 
 fn text(live: &Value, field: &str) -> String {
