@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use actor::names::{ActorName, is_label};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::init::{First, Transport};
 use crate::inputs::{Arguments, SideArguments};
 
 /// Asya's actors offline: no cluster, no network, the same code.
@@ -18,6 +20,8 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a first actor with a flavor and the platform's settings into a folder
+    Init(Init),
     /// Show everything that actors are made of
     Render(Render),
     /// Show who set each field of actors: a flavor, the actor, the platform or a default
@@ -201,6 +205,39 @@ pub enum LintForm {
     Json,
 }
 
+/// `asya init`.
+#[derive(Debug, Args)]
+#[command(after_help = "Nothing that is there is overwritten.\n\n\
+        Exit status: 0 written, 1 the folder has such files already, 2 the program failed")]
+pub struct Init {
+    /// Folder for the files; it is made if it is not there
+    #[arg(default_value = ".", value_name = "FOLDER")]
+    pub folder: PathBuf,
+
+    /// Name of the actor
+    #[arg(long, value_name = "NAME", default_value = "my-actor")]
+    name: ActorName,
+
+    /// Namespace of the actor
+    #[arg(short, long, value_name = "NAME", default_value = "default", value_parser = namespace)]
+    namespace: String,
+
+    /// Where the actor's queue is
+    #[arg(long, value_enum, default_value_t, value_name = "TYPE")]
+    transport: Transport,
+}
+
+impl Init {
+    /// What is to be written.
+    pub fn first(&self) -> First {
+        First {
+            name: self.name.clone(),
+            namespace: self.namespace.clone(),
+            transport: self.transport,
+        }
+    }
+}
+
 /// `asya diff`.
 #[derive(Debug, Args)]
 #[command(
@@ -303,6 +340,15 @@ pub enum TestForm {
     Text,
     /// For programs: a list
     Json,
+}
+
+/// A namespace.
+fn namespace(text: &str) -> Result<String, String> {
+    if is_label(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected lower-case letters, digits and dashes, at most 63".to_owned())
+    }
 }
 
 /// Splits `key=value` at the first `=`.

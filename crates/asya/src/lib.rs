@@ -27,6 +27,7 @@
 //! - [`diff`] tells what a change does.
 //! - [`actor_test`] tells whether actors come to what is expected of them.
 //! - [`lint`] tells what is wrong with actors, flavors and the platform together.
+//! - [`init`] is a first actor with what it is made from.
 //! - [`cli`], [`commands`] and [`printer`] are the program.
 
 pub mod actor_test;
@@ -34,6 +35,7 @@ pub mod cli;
 pub mod commands;
 pub mod diff;
 pub mod explain;
+pub mod init;
 pub mod inputs;
 pub mod lint;
 mod pass;

@@ -2,6 +2,7 @@
 
 mod diff;
 mod explain;
+mod init;
 mod lint;
 mod render;
 mod test;
@@ -44,6 +45,7 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
         Command::Explain(arguments) => explain::run(arguments, printer),
         Command::Diff(arguments) => diff::run(arguments, printer),
         Command::Test(arguments) => test::run(&arguments, printer),
+        Command::Init(arguments) => init::run(&arguments, printer),
         Command::Lint(arguments) => lint::run(&arguments, printer),
     };
     match done {

@@ -9,6 +9,7 @@
 mod actor_test;
 mod diff;
 mod explain;
+mod init;
 mod lint;
 mod program;
 mod render;

@@ -1,0 +1,99 @@
+//! `asya init` as a program.
+
+use crate::program::{Folder, names};
+
+#[test]
+fn what_is_written_is_taken_by_every_command() {
+    for (arguments, actor, queue) in [
+        ("", "my-actor", "rabbitmq"),
+        (
+            "--transport sqs --name text-processor -n prod",
+            "text-processor",
+            "sqs",
+        ),
+        // To YAML these are a number and a boolean.
+        ("--name 123 -n on", "123", "rabbitmq"),
+    ] {
+        let folder = Folder::with(&[]);
+        let run = folder.run(&format!("init first {arguments}"));
+        assert_eq!((run.code, run.talk.as_str()), (0, ""), "{arguments}");
+        let documents = folder.run("render first").rendered();
+        let objects = names(&documents);
+        for kind in ["AsyncActor", "Deployment", "Queue", "ScaledObject"] {
+            let name = format!("{kind} {actor}");
+            assert!(objects.contains(&name), "{name}: {objects:?}");
+        }
+        let of_queue = documents
+            .iter()
+            .find(|object| object["kind"] == "Queue")
+            .unwrap();
+        let settings = &of_queue["spec"]["forProvider"][queue];
+        assert!(settings.is_object(), "{of_queue}");
+        let run = folder.run("lint --strict first");
+        let said = (run.code, run.output.as_str(), run.talk.as_str());
+        assert_eq!(said, (0, "", ""), "{arguments}");
+        let run = folder.run("test first");
+        assert_eq!((run.code, run.talk.as_str()), (0, ""), "{}", run.output);
+        let run = folder.run("explain first");
+        assert!(run.output.contains("flavor small"), "{}", run.output);
+        let run = folder.run("diff --old first --new first");
+        assert_eq!((run.code, run.talk.as_str()), (0, ""), "{}", run.output);
+    }
+}
+
+#[test]
+fn every_file_and_what_can_be_done_next_is_told() {
+    let run = Folder::with(&[]).run("init a/b");
+    assert_eq!(
+        run.output,
+        "a/b/xr.yaml: the actor\n\
+         a/b/flavors.yaml: a flavor\n\
+         a/b/platform.yaml: the platform's settings\n\
+         a/b/tests.yaml: a case for asya test\n\
+         next:\n  \
+           asya render a/b   everything that the actor is made of\n  \
+           asya explain a/b  who set each of its fields\n  \
+           asya lint a/b     what is wrong with it\n  \
+           asya test a/b     whether the flavor does what it must\n"
+    );
+}
+
+#[test]
+fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
+    let folder = Folder::with(&[("platform.yaml", "mine"), ("other.yaml", "mine too")]);
+    let run = folder.run("init");
+    assert_eq!((run.code, run.output.as_str()), (1, ""));
+    assert_eq!(
+        run.talk,
+        "error: folder \".\" has platform.yaml already, which would be overwritten\n\
+         hint: give a folder that is new: asya init FOLDER\n"
+    );
+    let run = folder.run("lint xr.yaml");
+    assert!(run.talk.contains("cannot read \"xr.yaml\""), "{}", run.talk);
+    assert_eq!(folder.run("init new").code, 0);
+    assert_eq!(folder.run("init new").code, 1, "a second time");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let folder = Folder::with(&[("file", "")]);
+    let cases = [
+        ("init --name Upper", "\"Upper\"", "no name of an actor"),
+        ("init -n a.b", "expected lower-case letters", "no namespace"),
+        (
+            "init --transport kafka",
+            "[possible values: rabbitmq, sqs]",
+            "no transport",
+        ),
+        (
+            "init file/in",
+            "error: cannot write to folder \"file/in\"",
+            "a file is in the way",
+        ),
+    ];
+    for (arguments, message, reason) in cases {
+        let run = folder.run(arguments);
+        assert_eq!(run.code, 2, "{reason}");
+        assert!(run.talk.contains(message), "{reason}: {}", run.talk);
+    }
+}
