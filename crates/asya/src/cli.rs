@@ -1,9 +1,14 @@
 //! What can be typed. What it means is in [`crate::inputs`] and [`crate::commands`].
 
+mod program;
+
 use std::path::PathBuf;
 
 use actor::names::{ActorName, is_label};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+pub use program::Program;
 
 use crate::init::{First, Transport};
 use crate::inputs::{Arguments, SideArguments};
@@ -20,6 +25,8 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write the completion of a shell to standard output
+    Completion(Completion),
     /// Write a first actor with a flavor and the platform's settings into a folder
     Init(Init),
     /// Show everything that actors are made of
@@ -93,14 +100,11 @@ impl Sources {
 
 /// `asya render`.
 #[derive(Debug, Args)]
-#[command(
-    override_usage = "asya render [OPTIONS] <XR>... [COMPOSITION] [FUNCTIONS]",
-    after_help = "Examples:\n  \
+#[command(after_help = "Examples:\n  \
         asya render examples/gpu-inference\n  \
         asya render actor.yaml -e flavors.yaml -e platform.yaml\n  \
         asya render actor.yaml composition.yaml functions.yaml -e env/ -o observed.yaml -x -r\n\n\
-        Exit status: 0 rendered, 1 the input is at fault, 2 the program failed"
-)]
+        Exit status: 0 rendered, 1 the input is at fault, 2 the program failed")]
 pub struct Render {
     #[command(flatten)]
     sources: Sources,
@@ -169,13 +173,10 @@ pub enum Form {
 
 /// `asya lint`.
 #[derive(Debug, Args)]
-#[command(
-    override_usage = "asya lint [OPTIONS] <FILE>...",
-    after_help = "Examples:\n  \
+#[command(after_help = "Examples:\n  \
         asya lint examples/gpu-inference\n  \
         asya lint actors/ flavors.yaml platform.yaml\n\n\
-        Exit status: 0 no errors, 1 errors (with --strict also warnings), 2 the program failed"
-)]
+        Exit status: 0 no errors, 1 errors (with --strict also warnings), 2 the program failed")]
 pub struct Lint {
     /// Actors, the flavors that they name and the platform's settings, in any files:
     /// files, folders of them, an example's folder, or - for standard input
@@ -203,6 +204,19 @@ pub enum LintForm {
     Text,
     /// For programs: a list
     Json,
+}
+
+/// `asya completion`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        source <(asya completion bash)                                  for this session\n  \
+        asya completion bash > /etc/bash_completion.d/asya\n  \
+        asya completion zsh > \"${fpath[1]}/_asya\"\n  \
+        asya completion fish > ~/.config/fish/completions/asya.fish")]
+pub struct Completion {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: Shell,
 }
 
 /// `asya init`.
@@ -240,16 +254,13 @@ impl Init {
 
 /// `asya diff`.
 #[derive(Debug, Args)]
-#[command(
-    override_usage = "asya diff [OPTIONS] --new <PATH> [--old <PATH>] [SHARED]...",
-    after_help = "Examples:\n  \
+#[command(after_help = "Examples:\n  \
         asya diff --old main/ --new branch/           two versions of everything\n  \
         asya diff everything/ --new gpu-a100.yaml     one flavor, as it will be\n  \
         asya diff actors/ --old env-v1/ --new env-v2/\n  \
         kubectl get asyncactors,environmentconfigs -A -o yaml | asya diff - --new gpu-a100.yaml\n\n\
         Values that may be secret (environment, arguments, annotations) are shown as ***.\n\n\
-        Exit status: 0 nothing changes, 1 something does, 2 the input is at fault or the program failed"
-)]
+        Exit status: 0 nothing changes, 1 something does, 2 the input is at fault or the program failed")]
 pub struct Diff {
     /// What is the same on both sides: actors, flavors, the platform's settings, objects
     /// that exist already; files, folders of them, examples, or - for standard input.
@@ -362,11 +373,11 @@ fn pair(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
-
     #[test]
     fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
+        for program in [Program::Asya, Program::Kubectl] {
+            program.command().debug_assert();
+        }
     }
 
     #[test]

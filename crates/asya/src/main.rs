@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use asya::cli::Cli;
+use asya::cli::Program;
 use asya::commands;
 use asya::printer::Printer;
-use clap::Parser as _;
 
 fn main() -> ExitCode {
-    commands::run(Cli::parse(), &Printer::default()).into()
+    commands::run(Program::called().parse(), &Printer::default()).into()
 }

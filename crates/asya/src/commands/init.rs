@@ -4,13 +4,14 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use crate::cli::Init;
+use crate::cli::{Init, Program};
 use crate::init::{File, files};
 use crate::printer::Printer;
 
 use super::ExitStatus;
 
 pub(super) fn run(arguments: &Init, printer: &Printer) -> io::Result<ExitStatus> {
+    let program = Program::called();
     let folder = &arguments.folder;
     let shown = folder.display().to_string();
     let files = files(&arguments.first());
@@ -25,14 +26,17 @@ pub(super) fn run(arguments: &Init, printer: &Printer) -> io::Result<ExitStatus>
         printer.error(format_args!(
             "folder {shown:?} has {there} already, which would be overwritten"
         ));
-        printer.hint("give a folder that is new: asya init FOLDER");
+        printer.hint(format_args!(
+            "give a folder that is new: {} init FOLDER",
+            program.typed()
+        ));
         return Ok(ExitStatus::Failure);
     }
     if let Err(error) = write(folder, &files) {
         printer.error(format_args!("cannot write to folder {shown:?}: {error}"));
         return Ok(ExitStatus::Error);
     }
-    printer.data(&told(folder, &files))?;
+    printer.data(&told(program, folder, &files))?;
     Ok(ExitStatus::Success)
 }
 
@@ -48,7 +52,7 @@ fn write(folder: &Path, files: &[File]) -> io::Result<()> {
 }
 
 /// What was written, and what can be done with it.
-fn told(folder: &Path, files: &[File]) -> String {
+fn told(program: Program, folder: &Path, files: &[File]) -> String {
     let shown = folder.display();
     let written = files
         .iter()
@@ -59,13 +63,13 @@ fn told(folder: &Path, files: &[File]) -> String {
         ("lint", "what is wrong with it"),
         ("test", "whether the flavor does what it must"),
     ];
-    let next = next.into_iter().map(|(command, what)| {
-        format!(
-            "  {:<width$}  {what}",
-            format!("asya {command} {shown}"),
-            width = 13 + shown.to_string().len()
-        )
-    });
+    let next = next.map(|(command, what)| (format!("{} {command} {shown}", program.typed()), what));
+    let width = next
+        .iter()
+        .map(|(line, _)| line.len())
+        .max()
+        .unwrap_or_default();
+    let next = next.map(|(line, what)| format!("  {line:width$}  {what}"));
     written
         .chain(["next:".to_owned()])
         .chain(next)

@@ -1,5 +1,6 @@
 //! One file for each command.
 
+mod completion;
 mod diff;
 mod explain;
 mod init;
@@ -46,6 +47,7 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
         Command::Diff(arguments) => diff::run(arguments, printer),
         Command::Test(arguments) => test::run(&arguments, printer),
         Command::Init(arguments) => init::run(&arguments, printer),
+        Command::Completion(arguments) => completion::run(&arguments, printer),
         Command::Lint(arguments) => lint::run(&arguments, printer),
     };
     match done {

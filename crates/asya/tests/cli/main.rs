@@ -11,5 +11,6 @@ mod diff;
 mod explain;
 mod init;
 mod lint;
+mod names;
 mod program;
 mod render;

@@ -1,0 +1,87 @@
+//! The program by either name, and what shells complete.
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use crate::program::Folder;
+
+/// Standard output of the program, called by a link of that name.
+fn called(name: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join(name);
+    symlink(env!("CARGO_BIN_EXE_asya"), &link).unwrap();
+    let mut command = Command::new(link);
+    let run = command
+        .current_dir(folder.path())
+        .env_clear()
+        .args(arguments);
+    let output = run.output().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).unwrap(),
+    )
+}
+
+#[test]
+fn help_says_what_its_reader_types() {
+    let commands = [
+        "",
+        "render",
+        "explain",
+        "diff",
+        "test",
+        "lint",
+        "init",
+        "completion",
+    ];
+    for command in commands {
+        for (name, typed, other) in [
+            ("asya", "asya", "kubectl asya"),
+            ("kubectl-asya", "kubectl asya", "asya"),
+        ] {
+            let arguments: Vec<&str> = [command, "--help"]
+                .into_iter()
+                .filter(|it| !it.is_empty())
+                .collect();
+            let (code, help) = called(name, &arguments);
+            assert_eq!(code, Some(0));
+            let usage = format!("Usage: {}", [typed, command].join(" ").trim());
+            assert!(help.contains(&usage), "{usage}: {help}");
+            // Every mention of the program, in the examples too, is of that name.
+            let rest = help.replace("kubectl asya", "");
+            let strays = [format!(" {other} "), format!("({other} ")];
+            let stray = if typed == "asya" { &help } else { &rest };
+            let is_stray = |text: &String| stray.contains(text.as_str());
+            assert!(!strays.iter().any(is_stray), "{name} {command}: {help}");
+        }
+    }
+}
+
+#[test]
+fn each_shell_gets_a_completion_of_every_command() {
+    for shell in ["bash", "zsh", "fish"] {
+        for (name, declared) in [("asya", "asya"), ("kubectl-asya", "kubectl-asya")] {
+            let (code, script) = called(name, &["completion", shell]);
+            assert_eq!(code, Some(0));
+            for word in [declared, "render", "diff", "required-resources"] {
+                assert!(script.contains(word), "{shell} {name}: {word}");
+            }
+        }
+    }
+    let run = Folder::with(&[]).run("completion csh");
+    assert_eq!(run.code, 2);
+    assert!(run.talk.contains("possible values: bash"), "{}", run.talk);
+}
+
+#[test]
+fn bash_understands_its_completion() {
+    let (_, script) = called("asya", &["completion", "bash"]);
+    let complete = format!(
+        "{script}\nCOMP_WORDS=(asya di); COMP_CWORD=1; _asya asya di asya; echo \"${{COMPREPLY[@]}}\""
+    );
+    let output = Command::new("bash")
+        .args(["-c", &complete])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "diff\n");
+}
