@@ -42,7 +42,7 @@ fn stages() -> [(Command, Results); 2] {
     let build = ["build", "--workspace", "--all-features", "--bins"];
     let test = ["test", "--workspace", "--all-features"];
     let programs = ["--test", "keda", "--test", "story"];
-    let story = ["--", "--include-ignored", "--nocapture"];
+    let story = ["--", "--nocapture"];
     [
         (cargo(&build), Results::None),
         (
