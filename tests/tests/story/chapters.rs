@@ -17,16 +17,10 @@ pub(crate) async fn create<'a>(world: &'a World, name: &str, spec: &Value) -> Li
     let mut live = Live::create(&world.stack, name, spec).await;
     live.patience = PATIENCE;
     told(start, "from apply to all objects");
-    let words = Mutex::new(Vec::<String>::new());
+    let words = Mutex::new(Vec::new());
     let listen = async {
         loop {
-            let found = live.read().await;
-            let now = word(&found);
-            let mut words = words.lock().expect("nobody panics with it");
-            if !now.is_empty() && words.last().is_none_or(|last| last != now) {
-                words.push(now.to_owned());
-            }
-            drop(words);
+            hear(&words, word(&live.read().await));
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
@@ -47,6 +41,14 @@ pub(crate) async fn create<'a>(world: &'a World, name: &str, spec: &Value) -> Li
         "a new actor has no trouble: {words:?}"
     );
     live
+}
+
+/// Keeps a word that differs from the last one.
+fn hear(words: &Mutex<Vec<String>>, now: &str) {
+    let mut words = words.lock().expect("nobody panics with it");
+    if !now.is_empty() && words.last().is_none_or(|last| last != now) {
+        words.push(now.to_owned());
+    }
 }
 
 /// A message comes, and KEDA wakes the workload.
