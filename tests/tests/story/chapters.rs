@@ -28,6 +28,7 @@ pub(crate) async fn create<'a>(world: &'a World, name: &str, spec: &Value) -> Li
         () = world.until_settled(&live, "and until it has nothing to do") => {}
         () = listen => {}
     }
+    hear(&words, word(&live.read().await));
     let words = words.into_inner().expect("nobody panics with it");
     println!("           its words: {}", words.join(", "));
     // KEDA may look for the queue before it is there, and says so until it looks again.
@@ -96,7 +97,7 @@ pub(crate) async fn update(world: &World, live: &Live<'_>, spec: &mut Value) {
     assert_eq!(world.waiting(&live.name).await, 1, "the message waits");
 }
 
-/// A flavor is changed: the actor follows when core looks at it again.
+/// A flavor is changed while the actor naps: it follows at its next pass, whatever that comes from.
 pub(crate) async fn change_a_flavor(world: &World, live: &Live<'_>) {
     let flavors = world
         .stack

@@ -37,11 +37,11 @@ async fn an_actor_lives_as_its_documents_tell() {
         assert!(world.publish("echo").await, "a queue is bound");
     }
     chapters::update(&world, &echo, &mut spec).await;
-    chapters::change_a_flavor(&world, &echo).await;
     chapters::wait_for_a_flavor(&world, &echo, &mut spec).await;
     chapters::lose_the_workload(&world, &echo).await;
     chapters::nap(&world, &echo).await;
     chapters::lose_the_queue(&world, &echo).await;
+    chapters::change_a_flavor(&world, &echo).await;
     chapters::make_a_mistake(&world, &echo, &spec).await;
     chapters::change_the_platform(&world, &echo, &spec).await;
     echo.check_that_the_spec_is_as_the_user_wrote_it(&spec)
