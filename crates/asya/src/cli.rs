@@ -1,6 +1,7 @@
 //! What can be typed. What it means is in [`crate::inputs`] and [`crate::commands`].
 
 mod program;
+mod status;
 
 use std::path::PathBuf;
 
@@ -9,11 +10,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub use program::Program;
+pub use status::{Status, StatusForm};
 
 use crate::init::{First, Transport};
 use crate::inputs::{Arguments, SideArguments};
 
-/// Asya's actors offline: no cluster, no network, the same code.
+/// Asya's actors offline: no cluster, no network, the same code; and their state in a
+/// cluster.
 #[derive(Debug, Parser)]
 #[command(name = "asya", version, about, arg_required_else_help = true)]
 pub struct Cli {
@@ -37,6 +40,8 @@ pub enum Command {
     Diff(Diff),
     /// Run cases of actors with flavors: whether they come to what is expected
     Test(Test),
+    /// Show the state of actors of a cluster, with what each depends on
+    Status(Status),
     /// Check actors, flavors and the platform's settings together
     Lint(Lint),
 }

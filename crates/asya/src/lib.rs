@@ -27,6 +27,7 @@
 //! - [`diff`] tells what a change does.
 //! - [`actor_test`] tells whether actors come to what is expected of them.
 //! - [`lint`] tells what is wrong with actors, flavors and the platform together.
+//! - [`status`] tells the state of actors that live.
 //! - [`init`] is a first actor with what it is made from.
 //! - [`cli`], [`commands`] and [`printer`] are the program.
 
@@ -41,5 +42,6 @@ pub mod lint;
 mod pass;
 pub mod pipeline;
 pub mod printer;
+pub mod status;
 pub mod steps;
 mod table;

@@ -6,6 +6,7 @@ mod explain;
 mod init;
 mod lint;
 mod render;
+mod status;
 mod test;
 
 use std::io;
@@ -48,6 +49,7 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
         Command::Test(arguments) => test::run(&arguments, printer),
         Command::Init(arguments) => init::run(&arguments, printer),
         Command::Completion(arguments) => completion::run(&arguments, printer),
+        Command::Status(arguments) => status::run(arguments, printer),
         Command::Lint(arguments) => lint::run(&arguments, printer),
     };
     match done {

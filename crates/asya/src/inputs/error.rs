@@ -98,6 +98,20 @@ pub enum InputError {
         /// How many.
         found: usize,
     },
+    /// There is no kubectl.
+    #[error("cannot run kubectl: {source}")]
+    NoKubectl {
+        /// Why.
+        source: io::Error,
+    },
+    /// The cluster cannot be read.
+    #[error("kubectl {command}: {fault}")]
+    Kubectl {
+        /// What was asked.
+        command: String,
+        /// What kubectl said.
+        fault: String,
+    },
     /// The standard input can be read once only.
     #[error("the standard input (-) is given more than once")]
     SeveralStandardInputs,
@@ -194,6 +208,10 @@ impl InputError {
                 "give files with documents of kind: {}",
                 crate::actor_test::KIND
             ),
+            Self::NoKubectl { .. } => {
+                "asya status reads a cluster through kubectl; -f reads objects from files"
+                    .to_owned()
+            }
             Self::ActorCount { .. } => "give each actor a file of its own".to_owned(),
             Self::SeveralStandardInputs => "write one of them to a file".to_owned(),
             Self::ObservedForSeveral { .. } => "render one XR at a time".to_owned(),

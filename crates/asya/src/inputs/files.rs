@@ -62,7 +62,7 @@ impl Files {
 }
 
 /// The objects of a list, as `kubectl get` writes several; else the document itself.
-fn items(mut document: Value) -> Vec<Value> {
+pub(super) fn items(mut document: Value) -> Vec<Value> {
     if document["apiVersion"] == "v1" && document["kind"] == "List" {
         match document["items"].take() {
             Value::Array(items) => items,

@@ -7,6 +7,7 @@
 
 mod actor_tests;
 mod bare_keys;
+mod cluster;
 mod compositions;
 mod error;
 mod example;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 pub use actor_tests::{LoadedTest, actor_tests};
+pub use cluster::{Asked, live_objects};
 pub use error::InputError;
 pub(crate) use files::bare_key;
 pub use sides::{LoadedSides, SideArguments, sides};

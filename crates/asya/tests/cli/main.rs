@@ -14,3 +14,4 @@ mod lint;
 mod names;
 mod program;
 mod render;
+mod status;

@@ -30,6 +30,7 @@ fn help_says_what_its_reader_types() {
         "explain",
         "diff",
         "test",
+        "status",
         "lint",
         "init",
         "completion",

@@ -54,6 +54,11 @@ impl Folder {
         fs::write(path, text).unwrap();
     }
 
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
     /// The command, not yet started. Arguments are separated by spaces.
     pub(crate) fn command(&self, arguments: &str) -> Command {
         let mut command = program(self.0.path());
@@ -81,7 +86,8 @@ impl Folder {
 }
 
 impl Run {
-    fn of(output: Output) -> Self {
+    /// How a command ended.
+    pub(crate) fn of(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap(),
             output: String::from_utf8(output.stdout).unwrap(),

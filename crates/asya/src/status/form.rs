@@ -1,0 +1,107 @@
+//! What is written of the state of actors.
+
+use owo_colors::{OwoColorize as _, Style};
+use serde_json::{Map, Value, json};
+
+use super::{ActorState, Branch, Health};
+
+/// A small tree for each actor.
+pub fn trees(states: &[ActorState]) -> String {
+    let lines: Vec<String> = states.iter().flat_map(tree).collect();
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+fn tree(state: &ActorState) -> Vec<String> {
+    let word = state.word.style(style(state.health).bold()).to_string();
+    let message = match state.message.as_str() {
+        "" => String::new(),
+        message => format!(": {message}"),
+    };
+    let mut lines = vec![format!(
+        "{}/{}  {word}{message}",
+        state.namespace, state.name
+    )];
+    let width = state.branches.iter().map(|branch| branch.name.len()).max();
+    for (index, branch) in state.branches.iter().enumerate() {
+        let is_last = index + 1 == state.branches.len();
+        let (corner, bar) = if is_last {
+            ("└─", "  ")
+        } else {
+            ("├─", "│ ")
+        };
+        let name = format!("{:width$}", branch.name, width = width.unwrap_or_default());
+        let line = format!(
+            "{corner} {}  {}",
+            name.style(style(branch.health)),
+            text(branch)
+        );
+        lines.push(line.trim_end().to_owned());
+        for (index, object) in branch.objects.iter().enumerate() {
+            let is_last = index + 1 == branch.objects.len();
+            let corner = if is_last { "└─" } else { "├─" };
+            lines.push(format!("{bar} {corner} {object}"));
+        }
+    }
+    lines
+}
+
+/// What is known, and why it is so.
+fn text(branch: &Branch) -> String {
+    match (branch.summary.as_str(), branch.message.as_str()) {
+        ("", "") => match branch.health {
+            Health::Good => "ready".to_owned(),
+            Health::Bad => "not ready".to_owned(),
+            Health::Unknown => "not known".to_owned(),
+        },
+        ("", message) => message.to_owned(),
+        (summary, "") => summary.to_owned(),
+        (summary, message) => format!("{summary}; {message}"),
+    }
+}
+
+fn style(health: Health) -> Style {
+    match health {
+        Health::Good => Style::new().green(),
+        Health::Bad => Style::new().red(),
+        Health::Unknown => Style::new().yellow(),
+    }
+}
+
+/// A list of them, for programs.
+pub fn json(states: &[ActorState]) -> Value {
+    states.iter().map(document).collect()
+}
+
+fn document(state: &ActorState) -> Value {
+    let branch = |branch: &Branch| {
+        let mut document = Map::new();
+        document.insert("name".to_owned(), json!(branch.name));
+        document.insert("ready".to_owned(), ready(branch.health));
+        for (key, text) in [("summary", &branch.summary), ("message", &branch.message)] {
+            if !text.is_empty() {
+                document.insert(key.to_owned(), json!(text));
+            }
+        }
+        if !branch.objects.is_empty() {
+            document.insert("objects".to_owned(), json!(branch.objects));
+        }
+        Value::Object(document)
+    };
+    json!({
+        "namespace": state.namespace,
+        "name": state.name,
+        "status": state.word,
+        "ready": ready(state.health),
+        "message": state.message,
+        "dependsOn": state.branches.iter().map(branch).collect::<Vec<_>>(),
+    })
+}
+
+/// Null where it is not known.
+fn ready(health: Health) -> Value {
+    match health {
+        Health::Good => json!(true),
+        Health::Bad => json!(false),
+        Health::Unknown => Value::Null,
+    }
+}

@@ -1,0 +1,151 @@
+//! `asya status` as a program.
+//!
+//! `tests/status/` has a folder for each case: `objects.yaml`, which says why in its
+//! first line, and `expected.txt` with what is written, what is said and how it ends.
+//! `UPDATE_CASES=1` writes what comes out now; read the difference as you would read
+//! code. What is asked of a cluster is shown by a kubectl that answers from files.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::program::{Folder, Run, run_in};
+use serde_json::{Value, json};
+
+fn cases() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/status");
+    let entries = fs::read_dir(folder).unwrap();
+    let mut cases: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    cases.sort();
+    assert!(!cases.is_empty());
+    cases
+}
+
+#[test]
+fn each_state_is_told_with_what_it_follows_from() {
+    for case in cases() {
+        let run = run_in(&case, "status -f objects.yaml");
+        let found = format!("{}{}exit status {}\n", run.output, run.talk, run.code);
+        let expected = case.join("expected.txt");
+        if std::env::var_os("UPDATE_CASES").is_some() {
+            fs::write(&expected, &found).unwrap();
+        }
+        let expected = fs::read_to_string(&expected).unwrap_or_default();
+        assert_eq!(found, expected, "{}", case.display());
+    }
+}
+
+#[test]
+fn programs_get_a_list() {
+    let actor = "{apiVersion: asya.sh/v1alpha1, kind: AsyncActor, metadata: {name: a, namespace: prod}, status: \
+        {flavors: [], conditions: [{type: ActorReady, status: 'True', reason: Napping, message: idle}]}}";
+    let run = Folder::with(&[]).run_with("status -f - -o json", actor);
+    assert_eq!((run.code, run.talk.as_str()), (0, ""));
+    let found: Value = serde_json::from_str(&run.output).unwrap();
+    assert_eq!(
+        found,
+        json!([{"namespace": "prod", "name": "a", "status": "Napping", "ready": true, "message": "idle",
+            "dependsOn": [{"name": "flavors", "ready": null, "summary": "none"}]}])
+    );
+}
+
+/// Runs the program where kubectl is this script.
+fn with_kubectl(script: &str, arguments: &str) -> (Run, String) {
+    let folder = Folder::with(&[("bin/kubectl", &format!("#!/bin/sh\n{script}"))]);
+    let at = |name: &str| folder.path().join(name);
+    fs::set_permissions(at("bin/kubectl"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = folder.command(arguments);
+    let path = format!("{}:/usr/bin:/bin", at("bin").display());
+    let output = command.env("PATH", path).output().unwrap();
+    let calls = fs::read_to_string(at("calls")).unwrap_or_default();
+    (Run::of(output), calls)
+}
+
+/// Writes down how it is called, and answers with an actor, then with its Queue.
+const ANSWERS: &str = r#"
+echo "$*" >> calls
+case "$*" in
+*asyncactors*) echo '{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "asya.sh/v1alpha1",
+  "kind": "AsyncActor", "metadata": {"name": "one", "namespace": "prod"},
+  "spec": {"crossplane": {"resourceRefs": [{"kind": "Queue"}, {"kind": "ConfigMap"}, {"kind": "Deployment"}]}},
+  "status": {"conditions": [{"type": "TransportReady", "status": "False", "reason": "TransportError"},
+    {"type": "ActorReady", "status": "False", "reason": "TransportError", "message": "no queue"}]}}]}' ;;
+*) echo '{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "provider.asya.sh/v1alpha1", "kind": "Queue",
+  "metadata": {"name": "one", "namespace": "prod", "labels": {"crossplane.io/composite": "one"}},
+  "status": {"conditions": [{"type": "Synced", "status": "False", "reason": "ReconcileError", "message": "no broker"}]}}]}' ;;
+esac
+"#;
+
+#[test]
+fn a_cluster_is_asked_for_actors_and_for_the_kinds_that_they_are_made_of() {
+    let of_composed = "get queues.provider.asya.sh,deployments.apps --selector app.kubernetes.io/part-of=asya --output json";
+    for (arguments, names, scope) in [
+        ("", "", ""),
+        ("one -n prod", " one", " --namespace prod"),
+        ("-A --context live", "", " --all-namespaces --context live"),
+    ] {
+        let (run, calls) = with_kubectl(ANSWERS, &format!("status {arguments}"));
+        assert_eq!(run.code, 1, "{}", run.talk);
+        assert_eq!(
+            run.output,
+            "prod/one  TransportError: no queue\n\
+             └─ queue  TransportError\n   \
+                └─ Queue one: Synced=False, ReconcileError: no broker\n"
+        );
+        assert_eq!(
+            calls,
+            format!("get asyncactors.asya.sh{names} --output json{scope}\n{of_composed}{scope}\n")
+        );
+    }
+}
+
+#[test]
+fn watching_shows_what_changes_until_the_cluster_is_gone() {
+    // The state is the same twice, then another, and then nobody answers.
+    let script = r#"
+echo x >> calls
+number=$(wc -l < calls)
+if [ "$number" -gt 3 ]; then echo "the connection was refused" >&2; exit 1; fi
+word=Creating; if [ "$number" -gt 2 ]; then word=Running; fi
+echo '{"apiVersion": "asya.sh/v1alpha1", "kind": "AsyncActor", "metadata": {"name": "one", "namespace": "prod"},
+  "status": {"conditions": [{"type": "ActorReady", "status": "True", "reason": "'$word'"}]}}'
+"#;
+    let (run, _) = with_kubectl(script, "status --watch");
+    assert_eq!(run.output, "prod/one  Creating\n\nprod/one  Running\n");
+    assert_eq!(run.code, 2);
+    assert_eq!(
+        run.talk,
+        "error: kubectl get asyncactors.asya.sh: the connection was refused\n"
+    );
+}
+
+#[test]
+fn a_cluster_that_cannot_be_read_is_told() {
+    let (run, _) = with_kubectl("echo nonsense", "status");
+    assert_eq!((run.code, run.output.as_str()), (2, ""));
+    assert!(run.talk.contains("its answer is not JSON"), "{}", run.talk);
+    let folder = Folder::with(&[]);
+    let output = folder
+        .command("status")
+        .env("PATH", folder.path())
+        .output()
+        .unwrap();
+    let run = Run::of(output);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.talk.starts_with("error: cannot run kubectl: "),
+        "{}",
+        run.talk
+    );
+    assert!(
+        run.talk
+            .contains("hint: asya status reads a cluster through kubectl"),
+        "{}",
+        run.talk
+    );
+    let run = Folder::with(&[]).run_with("status -f -", "");
+    assert_eq!(
+        (run.code, run.talk.as_str()),
+        (0, "note: there are no actors\n")
+    );
+}
