@@ -313,14 +313,15 @@ fn faults(object: &Object) -> Vec<String> {
     faults
 }
 
-/// Kinds with conditions, by the names that kubectl knows.
+/// Kinds with conditions, by the names that kubectl knows: singular ones, since not every
+/// kind has a plural of its own.
 const KINDS: [(&str, &str); 6] = [
-    ("Queue", "queues.provider.asya.sh"),
-    ("WorkloadBinding", "workloadbindings.provider.asya.sh"),
-    ("Deployment", "deployments.apps"),
-    ("StatefulSet", "statefulsets.apps"),
-    ("ActorHealth", "actorhealths.provider.asya.sh"),
-    ("ScaledObject", "scaledobjects.keda.sh"),
+    ("Queue", "queue.provider.asya.sh"),
+    ("WorkloadBinding", "workloadbinding.provider.asya.sh"),
+    ("Deployment", "deployment.apps"),
+    ("StatefulSet", "statefulset.apps"),
+    ("ActorHealth", "actorhealth.provider.asya.sh"),
+    ("ScaledObject", "scaledobject.keda.sh"),
 ];
 
 /// The kinds of objects that actors refer to: what there is to ask a cluster for.

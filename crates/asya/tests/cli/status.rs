@@ -78,7 +78,7 @@ esac
 
 #[test]
 fn a_cluster_is_asked_for_actors_and_for_the_kinds_that_they_are_made_of() {
-    let of_composed = "get queues.provider.asya.sh,deployments.apps --selector app.kubernetes.io/part-of=asya --output json";
+    let of_composed = "get queue.provider.asya.sh,deployment.apps --selector app.kubernetes.io/part-of=asya --output json";
     for (arguments, names, scope) in [
         ("", "", ""),
         ("one -n prod", " one", " --namespace prod"),
