@@ -6,10 +6,20 @@ use std::task::{Context, Poll};
 use futures::future::BoxFuture;
 use http::{Request, Response};
 use kube::client::{Body, ClientBuilder};
+use kube::runtime::watcher;
 use kube::{Client, Config};
 use tower::{Layer, Service};
 
 use crate::metrics::Metrics;
+
+/// How many objects a list is asked for at a time: all of a large cluster would stand in memory
+/// as text, and as objects of which most is thrown away.
+pub const PAGE: u32 = 100;
+
+/// How a watch begins: with a list, page by page.
+pub fn watch() -> watcher::Config {
+    watcher::Config::default().page_size(PAGE)
+}
 
 /// A client for the cluster that the environment names: that of the pod, or of a kubeconfig.
 pub async fn client(metrics: Arc<Metrics>) -> Result<Client, String> {

@@ -30,6 +30,7 @@ use super::connect::{Changed, Known};
 use super::events::{self, Severity};
 use super::queues::Context;
 use super::{usage, writes};
+use crate::cluster;
 use crate::kinds::{ClusterProviderConfig, ProviderConfig, ProviderConfigUsage};
 
 /// Why a config is not let go.
@@ -123,31 +124,26 @@ pub fn run<K: Config>(
         tracing::error!(kind = %K::kind(&()), "configs of this kind are guarded twice");
     }
     let (mut news, listeners) = (News::default(), context.clone());
-    let changes = watcher(
-        Api::<K>::all(context.client.clone()),
-        watcher::Config::default(),
-    )
-    .default_backoff()
-    .modify(|config| config.managed_fields_mut().clear())
-    .reflect(writer)
-    .inspect_ok(move |event| {
-        if let Some(config) = news.of(event) {
-            listeners.connector.known.tell(changed(config));
-        }
-    })
-    .touched_objects()
-    .predicate_filter(
-        predicates::generation.combine(predicates::finalizers),
-        PredicateConfig::default(),
-    );
+    let changes = watcher(Api::<K>::all(context.client.clone()), cluster::watch())
+        .default_backoff()
+        .modify(|config| config.managed_fields_mut().clear())
+        .reflect(writer)
+        .inspect_ok(move |event| {
+            if let Some(config) = news.of(event) {
+                listeners.connector.known.tell(changed(config));
+            }
+        })
+        .touched_objects()
+        .predicate_filter(
+            predicates::generation.combine(predicates::finalizers),
+            PredicateConfig::default(),
+        );
     let guard = Guard {
         context,
         counted: Mutex::default(),
     };
     Controller::for_stream(changes, reader)
-        .watches(usages, watcher::Config::default(), |usage| {
-            K::named_by(&usage)
-        })
+        .watches(usages, cluster::watch(), |usage| K::named_by(&usage))
         .graceful_shutdown_on(shutdown)
         .run(reconcile, |_, error, _| match *error {}, Arc::new(guard))
         .for_each(|_| futures::future::ready(()))
@@ -201,6 +197,27 @@ impl Guard {
     }
 }
 
+/// How many objects use a config.
+///
+/// A record without its object is nobody's use, and nobody collects it. We may not: Crossplane
+/// grants a provider no deletion of its own kinds.
+async fn count(usages: &Api<ProviderConfigUsage>, labels: &str) -> kube::Result<i64> {
+    let is_of_someone = |record: &&PartialObjectMeta<ProviderConfigUsage>| {
+        let mut owners = record.owner_references().iter();
+        owners.any(|owner| owner.controller == Some(true))
+    };
+    let mut page = ListParams::default().labels(labels).limit(cluster::PAGE);
+    let mut users = 0;
+    loop {
+        let records = usages.list_metadata(&page).await?;
+        users += records.items.iter().filter(is_of_someone).count();
+        match records.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(i64::try_from(users).unwrap_or(i64::MAX)),
+        }
+    }
+}
+
 async fn pass<K: Config>(config: &K, context: &Context) -> kube::Result<()> {
     let (api, name) = (config.api(context), config.name_any());
     let labels = format!(
@@ -209,18 +226,7 @@ async fn pass<K: Config>(config: &K, context: &Context) -> kube::Result<()> {
         usage::CONFIG_KIND,
         K::kind(&())
     );
-    let records = config
-        .usages(context)
-        .list_metadata(&ListParams::default().labels(&labels))
-        .await?;
-    // A record without its object is nobody's use, and nobody collects it. We may not: Crossplane
-    // grants a provider no deletion of its own kinds.
-    let is_of_someone = |record: &&PartialObjectMeta<ProviderConfigUsage>| {
-        let mut owners = record.owner_references().iter();
-        owners.any(|owner| owner.controller == Some(true))
-    };
-    let users = records.items.iter().filter(is_of_someone).count();
-    let users = i64::try_from(users).unwrap_or(i64::MAX);
+    let users = count(&config.usages(context), &labels).await?;
     let is_deleted = config.meta().deletion_timestamp.is_some();
     if is_deleted && users == 0 {
         return writes::finalizer(&api, config, IN_USE_FINALIZER, false)

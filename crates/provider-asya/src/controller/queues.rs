@@ -20,6 +20,7 @@ use super::connect::{Changed, ConfigKey, Connector};
 use super::health::Sight;
 use super::memory::Memories;
 use super::pass::Pass;
+use crate::cluster;
 use crate::creation;
 use crate::kinds::Queue;
 use crate::metrics::{Metrics, Outcome};
@@ -88,7 +89,7 @@ pub fn run(
 ) -> (Store<Queue>, impl Future<Output = ()>) {
     let api: Api<Queue> = Api::all(context.client.clone());
     let (reader, writer) = reflector::store();
-    let changes = watcher(api, watcher::Config::default())
+    let changes = watcher(api, cluster::watch())
         .default_backoff()
         .modify(|queue| {
             // A third of an object's size, and of no use here.

@@ -37,6 +37,7 @@ use self::pass::Pass;
 use super::health::workload_name;
 use super::queues::chance;
 use super::targets::Targets;
+use crate::cluster;
 use crate::gate;
 use crate::kinds::WorkloadBinding;
 use crate::metrics::{Life, Outcome};
@@ -98,7 +99,7 @@ pub fn run(
         }
         let changes = watcher(
             Api::<WorkloadBinding>::all(client.clone()),
-            watcher::Config::default(),
+            cluster::watch(),
         )
         .default_backoff()
         .modify(|binding| binding.managed_fields_mut().clear())

@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 
 use super::Context;
 use super::marks::{KINDS, Mark};
+use crate::cluster;
 use crate::controller::grouped::{Kept, Key};
 
 /// Keeps the marks current; ends never.
@@ -34,7 +35,7 @@ where
     K: Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let api: Api<PartialObjectMeta<K>> = Api::all(context.provider.client.clone());
-    let labelled = watcher::Config::default().labels(BOUND_TO);
+    let labelled = cluster::watch().labels(BOUND_TO);
     let mut events = pin!(watcher(api, labelled).default_backoff());
     while let Some(event) = events.next().await {
         match event.map(|event| kept(kind, event)) {

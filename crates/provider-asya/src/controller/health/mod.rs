@@ -26,6 +26,7 @@ use tokio::time::Instant;
 use self::round::{Memories, Round};
 pub(in crate::controller) use self::sight::Sight;
 pub(in crate::controller) use self::views::workload_name;
+use crate::cluster;
 use crate::gate;
 use crate::kinds::ActorHealth;
 use crate::requeue;
@@ -58,7 +59,7 @@ pub async fn run(
     let watches = watch::all(client.clone(), sight.clone(), timings.absent_retry);
     let (reader, writer) = reflector::store();
     let register = sight.clone();
-    let changes = watcher(Api::<ActorHealth>::all(client), watcher::Config::default())
+    let changes = watcher(Api::<ActorHealth>::all(client), cluster::watch())
         .default_backoff()
         .modify(|health| health.managed_fields_mut().clear())
         .inspect_ok(move |event| register.register(event))

@@ -20,6 +20,7 @@ use serde::de::DeserializeOwned;
 
 use super::sight::{By, Seen, Sight};
 use super::views::{DeploymentView, HpaView, PodView, ScaledObjectView, StatefulSetView, View};
+use crate::cluster;
 use crate::controller::grouped::{Grouped, Kept};
 use crate::gate;
 
@@ -32,7 +33,7 @@ struct NotServed;
 /// Keeps sight of everything; ends never. `retry` is the shortest time between two looks
 /// whether a kind is served that was not, such as KEDA's.
 pub(super) async fn all(client: Client, sight: Arc<Sight>, retry: Duration) {
-    let of_actors = || watcher::Config::default().labels(labels::ACTOR);
+    let of_actors = || cluster::watch().labels(labels::ACTOR);
     let (client, sight) = (&client, sight.as_ref());
     futures::join!(
         lasting::<PodView>(
@@ -69,7 +70,7 @@ pub(super) async fn all(client: Client, sight: Arc<Sight>, retry: Duration) {
         ),
         lasting::<HpaView>(
             client,
-            watcher::Config::default(),
+            cluster::watch(),
             sight,
             |seen| &mut seen.hpas,
             By::Workload,
@@ -101,7 +102,7 @@ async fn lasting<K>(
 
 /// Follows `ScaledObject`s while there are any.
 async fn scaled_objects(client: &Client, sight: &Sight, retry: Duration) {
-    let config = watcher::Config::default();
+    let config = cluster::watch();
     loop {
         let slot: fn(&mut Seen) -> &mut Grouped<_> = |seen| &mut seen.scaled_objects;
         let NotServed =
