@@ -18,7 +18,7 @@ use actor::managed::SYNCED;
 use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
 use kube::{Api, Client};
-use provider_asya::kinds::{ProviderConfig, Queue};
+use provider_asya::kinds::{ClusterProviderConfig, Queue};
 use rig::cluster::Cluster;
 use rig::fake_sqs::FakeSqs;
 use rig::fake_sts::{FakeSts, SESSION_TOKEN};
@@ -38,13 +38,13 @@ async fn a_role_that_is_denied_is_told_once_and_one_that_is_given_is_used() {
     cluster.install_kinds().await;
     let client = cluster.client().await;
     stage::make_namespace(&client, NAMESPACE).await;
-    let configs: Api<ProviderConfig> = Api::namespaced(client.clone(), NAMESPACE);
+    let configs: Api<ClusterProviderConfig> = Api::all(client.clone());
     let config = json!({"metadata": {"name": "sqs"}, "spec": {"sqs": {"endpoint": sqs.endpoint}}});
     stage::apply(&configs, config).await;
     let queues = Queues(Api::namespaced(client.clone(), NAMESPACE));
     let queue = json!({"metadata": {"name": "cart"}, "spec": {
         "forProvider": {"sqs": {"region": "us-east-1"}},
-        "providerConfigRef": {"kind": "ProviderConfig", "name": "sqs"}}});
+        "providerConfigRef": {"kind": "ClusterProviderConfig", "name": "sqs"}}});
     stage::apply(&queues.0, queue).await;
 
     let folder = tempfile::tempdir().unwrap();
