@@ -77,7 +77,7 @@ async fn a_thousand_queues_of_sqs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "takes minutes, and means something with --release only"]
+#[ignore = "takes minutes, and needs the optimised program"]
 async fn fifty_bindings_beside_five_thousand_workloads() {
     let cluster = rig::cluster::Cluster::start().await;
     cluster.install_kinds().await;
