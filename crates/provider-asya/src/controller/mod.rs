@@ -16,4 +16,9 @@ pub mod targets;
 mod usage;
 mod writes;
 
+/// Annotation that pauses an object when it is `true`.
+const PAUSED: &str = "crossplane.io/paused";
+/// Annotation that asks for a pass.
+const REQUESTED: &str = "crossplane.io/reconcile-requested-at";
+
 pub use self::queues::{Context, run};

@@ -19,16 +19,13 @@ use super::memory::Memory;
 use super::queues::Context;
 use super::{publish, usage, writes};
 use crate::conditions::{self, Statement};
+use crate::controller::{PAUSED, REQUESTED};
 use crate::kinds::Queue;
 use crate::plan::Step;
 use crate::policies::Policies;
 use crate::requeue::Next;
 use crate::transport::{Fault, Found};
 
-/// Pauses an object when it is `true`.
-const PAUSED: &str = "crossplane.io/paused";
-/// Asks for a pass.
-const REQUESTED: &str = "crossplane.io/reconcile-requested-at";
 /// How an object goes whose broker cannot be reached any more.
 const WAY_OUT: &str = "; to let this object go and leave its queue alone, set `spec.managementPolicies` to \
                        [\"Observe\",\"Create\",\"Update\",\"LateInitialize\"]";
@@ -108,7 +105,7 @@ impl<'a> Pass<'a> {
                 (next, false)
             }
             Stop::Kube(error) => {
-                is_failure = !is_conflict(&error);
+                is_failure = !writes::is_outdated(&error);
                 if is_failure {
                     let event = "CannotUpdateManagedResource";
                     let message = format!("update failed: {}", writes::refusal(&error));
@@ -122,7 +119,7 @@ impl<'a> Pass<'a> {
             match self.write_status().await {
                 Ok(()) => self.tell_news().await,
                 Err(error) => {
-                    if !is_conflict(&error) {
+                    if !writes::is_outdated(&error) {
                         is_failure = true;
                         tracing::warn!(queue = %self.shown(), %error, "cannot write the status");
                     }
@@ -384,8 +381,4 @@ fn unconnected(reason: &str) -> Stop {
     let message = format!("connect failed: {reason}");
     let event = "CannotConnectToProvider";
     Stop::Failed(event, "ReconcileError", message, Next::Backoff)
-}
-
-fn is_conflict(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_not_found())
 }

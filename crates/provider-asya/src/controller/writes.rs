@@ -101,6 +101,11 @@ pub(super) fn refusal(error: &kube::Error) -> String {
     }
 }
 
+/// Whether a write came too late: the object is newer than we knew, or gone. The next pass knows.
+pub(super) fn is_outdated(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_not_found())
+}
+
 /// Whether somebody else's finalizer is on a managed resource.
 pub(super) fn others_hold<K: Resource>(object: &K) -> bool {
     object.finalizers().iter().any(|name| name != FINALIZER)

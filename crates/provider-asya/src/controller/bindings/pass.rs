@@ -22,14 +22,11 @@ use crate::binding::refusal::{Answer, Refusal};
 use crate::conditions::{self, Statement};
 use crate::controller::events::{self, Severity};
 use crate::controller::writes;
+use crate::controller::{PAUSED, REQUESTED};
 use crate::kinds::WorkloadBinding;
 use crate::policies::Policies;
 use crate::requeue::Next;
 
-/// Pauses an object when it is `true`.
-const PAUSED: &str = "crossplane.io/paused";
-/// Asks for a pass.
-const REQUESTED: &str = "crossplane.io/reconcile-requested-at";
 /// How an object goes whose target cannot be changed any more.
 const WAY_OUT: &str = "; to let this object go and leave what was added to its target, set \
                        `spec.managementPolicies` to [\"Observe\",\"Create\",\"Update\",\"LateInitialize\"]";
@@ -146,7 +143,7 @@ impl<'a> Pass<'a> {
                 Next::OnChange
             }
             Err(Stop::Kube(error)) => {
-                is_failure = !is_conflict(&error);
+                is_failure = !writes::is_outdated(&error);
                 if is_failure {
                     self.fail("ReconcileError", writes::refusal(&error));
                 }
@@ -159,7 +156,7 @@ impl<'a> Pass<'a> {
             match self.write_status().await {
                 Ok(()) => self.tell_news().await,
                 Err(error) => {
-                    if !is_conflict(&error) {
+                    if !writes::is_outdated(&error) {
                         is_failure = true;
                         tracing::warn!(binding = self.shown(), %error, "cannot write the status");
                     }
@@ -349,8 +346,4 @@ impl<'a> Pass<'a> {
 
 fn condition<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
     conditions.iter().find(|condition| condition.type_ == type_)
-}
-
-fn is_conflict(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_not_found())
 }

@@ -18,11 +18,9 @@ use super::Context;
 use super::sight::{Found, NotYet};
 use super::views::{ClaimView, DeploymentView, StatefulSetView};
 use crate::conditions::{self, Statement};
+use crate::controller::PAUSED;
 use crate::controller::{patch, writes};
 use crate::kinds::ActorHealth;
-
-/// Pauses an object when it is `true`.
-const PAUSED: &str = "crossplane.io/paused";
 
 /// What is remembered of one object between two rounds. Losing it costs one write.
 #[derive(Debug, Clone, Default)]
