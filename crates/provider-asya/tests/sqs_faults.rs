@@ -12,7 +12,8 @@ mod rig;
 
 use std::time::Duration;
 
-use actor::managed::SYNCED;
+use actor::managed::{IN_USE_FINALIZER, SYNCED};
+use kube::ResourceExt as _;
 use provider_asya::conditions;
 use provider_asya::kinds::ProviderConfig;
 use provider_asya::timings::Timings;
@@ -71,7 +72,18 @@ async fn set(stage: &Stage, namespace: &str) -> (FakeSqs, Queues) {
     let sqs = FakeSqs::start().await;
     let spec = json!({"sqs": stage::sqs_connection(&sqs.endpoint, None), "countersInterval": "1s"});
     let config = json!({"metadata": {"name": "sqs"}, "spec": spec});
-    stage::apply(&stage.namespaced::<ProviderConfig>(namespace), config).await;
+    let configs = stage.namespaced::<ProviderConfig>(namespace);
+    stage::apply(&configs, config).await;
+    // A config that the provider hears of later is news to its queues, and ends their waits.
+    rig::until("the provider knows the config", || async {
+        let config = configs.get("sqs").await.unwrap();
+        config
+            .finalizers()
+            .iter()
+            .any(|own| own == IN_USE_FINALIZER)
+            .then_some(())
+    })
+    .await;
     (sqs, stage.queues(namespace))
 }
 

@@ -91,7 +91,8 @@ fn stages() -> [(Command, Results); 4] {
     [
         (cargo("build", &["--bins"]), Results::None),
         (
-            cargo("test", &["--lib", "--bins", "--tests"]),
+            // All programs, so that one run tells everything that fails.
+            cargo("test", &["--lib", "--bins", "--tests", "--no-fail-fast"]),
             Results::Stdout,
         ),
         (cargo("test", &["--doc"]), Results::Stdout),
