@@ -1,17 +1,15 @@
 //! How an actor goes, and how it comes back.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 use tests::live_actor::Live;
 
 use crate::chapters::{create, has_scalers};
-use crate::world::{PATIENCE, World, told, word};
+use crate::world::{World, told_until, word};
 
 /// An actor is deleted: its scalers go before its queue does, and nothing is left.
 pub(crate) async fn delete(world: &World, live: &Live<'_>) {
     let queue_goes_last = async {
-        until_so("from deletion to the end of its queue", async || {
+        told_until("from deletion to the end of its queue", async || {
             !world.has_queue(&live.name).await
         })
         .await;
@@ -58,19 +56,9 @@ pub(crate) async fn leave_the_queue_and_come_back(world: &World, spec: &Value) {
         .await;
 }
 
-async fn until_nothing_is_left(world: &World, live: &Live<'_>) {
-    until_so("and until nothing is left of it", async || {
+pub(crate) async fn until_nothing_is_left(world: &World, live: &Live<'_>) {
+    told_until("and until nothing is left of it", async || {
         live.objects().await.is_empty() && world.kubelet.count(&live.name).await == 0
     })
     .await;
-}
-
-/// Waits until it is so of an actor that is not there to be asked, and prints how long that took.
-async fn until_so(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so().await {
-        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    told(start, what);
 }

@@ -5,6 +5,7 @@
 //! processes of the test's own, so that their packages are not installed here.
 //! `cargo xtask e2e` builds all of it and plays the story, whose times are printed.
 
+mod bound;
 mod chapters;
 mod ends;
 mod kubelet;
@@ -49,6 +50,7 @@ async fn an_actor_lives_as_its_documents_tell() {
     ends::delete(&world, &echo).await;
     drop(echo);
     ends::leave_the_queue_and_come_back(&world, &spec).await;
+    bound::borrow_a_workload(&world).await;
 }
 
 /// Fails with the logs.

@@ -160,6 +160,16 @@ pub(crate) fn told(start: Instant, what: &str) {
     println!("{:7.1} s  {what}", start.elapsed().as_secs_f64());
 }
 
+/// Waits until it is so of what is not there to be asked, and prints how long that took.
+pub(crate) async fn told_until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so().await {
+        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    told(start, what);
+}
+
 /// The word that an actor's users see; empty before the first.
 pub(crate) fn word(actor: &Value) -> &str {
     let ready = condition(actor, "ActorReady");

@@ -1,0 +1,95 @@
+//! An actor on a workload that somebody else owns: bound, napping, and left as it was.
+
+use kube::api::DeleteParams;
+use real::objects;
+use serde_json::{Value, json};
+use tests::examples::documents;
+use tests::live_actor::Live;
+use tests::program::repository;
+
+use crate::ends::until_nothing_is_left;
+use crate::world::{World, told_until};
+
+/// The workload's name.
+const MODEL: &str = "vllm";
+
+/// An actor is bound to a Deployment of three replicas, sleeps when there is nothing to do, and goes
+/// while it sleeps: the Deployment has its three replicas again, and nothing of the actor's.
+pub(crate) async fn borrow_a_workload(world: &World) {
+    let documents = documents(&repository().join("tests/story/bound.yaml"));
+    let [deployment, spec] = documents.as_slice() else {
+        panic!("a Deployment and a spec");
+    };
+    world.stack.apply(deployment).await;
+    let before = wishes(&model(world).await);
+
+    let actor = world.stack.actor("llama-async", spec);
+    world.stack.apply(&actor).await;
+    let live = Live::of(&world.stack, "llama-async").await;
+    let names = ["vllm", "asya-runtime", "asya-sidecar"];
+    world
+        .until(
+            &live,
+            "from apply to containers beside the model",
+            async || containers(&model(world).await) == names,
+        )
+        .await;
+    world
+        .until_settled(&live, "and until it has nothing to do")
+        .await;
+    if world.has_keda("a nap of the model") {
+        assert_eq!(model(world).await["spec"]["replicas"], 0, "the model naps");
+        assert!(world.publish("llama-async").await, "a queue is bound");
+        world
+            .until(
+                &live,
+                "from message to a replica of the model",
+                async || model(world).await["spec"]["replicas"] != 0,
+            )
+            .await;
+        world.purge("llama-async").await;
+        world
+            .until(
+                &live,
+                "from the last message to the model's nap",
+                async || model(world).await["spec"]["replicas"] == 0,
+            )
+            .await;
+    }
+
+    live.delete().await;
+    told_until("from deletion to the model as it was", async || {
+        wishes(&model(world).await) == before
+    })
+    .await;
+    until_nothing_is_left(world, &live).await;
+    let (models, _) = objects::api_of(&world.stack.client, deployment).await;
+    let deleted = models.delete(MODEL, &DeleteParams::default()).await;
+    deleted.expect("the Deployment is its owner's again");
+}
+
+async fn model(world: &World) -> Value {
+    let deployments = world.stack.api("apps/v1", "Deployment").await;
+    json!(deployments.get(MODEL).await.expect("a Deployment"))
+}
+
+/// What is wanted of a workload, by whomever.
+fn wishes(workload: &Value) -> Value {
+    let metadata = &workload["metadata"];
+    let mut annotations = metadata["annotations"].clone();
+    if let Some(annotations) = annotations.as_object_mut() {
+        // The controller of Deployments counts rollouts there.
+        annotations.remove("deployment.kubernetes.io/revision");
+    }
+    json!({
+        "uid": metadata["uid"], "labels": metadata["labels"], "annotations": annotations,
+        "ownerReferences": metadata["ownerReferences"], "spec": workload["spec"]})
+}
+
+fn containers(workload: &Value) -> Vec<String> {
+    let containers = workload["spec"]["template"]["spec"]["containers"].as_array();
+    let names = containers.into_iter().flatten();
+    names
+        .filter_map(|container| Some(container["name"].as_str()?.to_owned()))
+        .collect()
+}
