@@ -10,7 +10,7 @@
 
 mod rig;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,24 +24,10 @@ use provider_asya::controller::targets::{Targets, is_forbidden};
 use provider_asya::resolve::{Look, Resolved, Seen, Unresolved, View, resolve};
 use real::objects::api_of;
 use regex::Regex;
+use rig::cases::{self, ALL_IS_WELL};
 use rig::cluster::Cluster;
 use serde_json::{Value, json};
 
-/// The case of each kind in which all is well.
-const ALL_IS_WELL: [&str; targets::ALL.len()] = [
-    "deployment/a-deployment-is-the-workload",
-    "statefulset/a-statefulset-is-the-workload",
-    "kaito-workspace/a-statefulset-of-its-name",
-    "kaito-inference-set/the-set-stands-for-all-its-workspaces",
-    "kserve-inference-service/standard-mode",
-    "ray-service/the-active-cluster",
-    "ray-cluster/the-cluster-itself",
-    "vllm-runtime/a-deployment-of-its-name",
-    "nim-service/a-deployment-of-its-name",
-    "seldon-server/a-statefulset-of-its-name",
-    "seldon-deployment/its-only-deployment",
-    "bento-deployment/its-api-server",
-];
 /// More cases, whose kinds no document binds to in this way.
 const MORE: [&str; 3] = [
     "kserve-inference-service/knative-mode",
@@ -129,17 +115,9 @@ async fn expect(
     case: &str,
     instead: Option<&ObjectReference>,
 ) {
-    let file = tests().join("cases/resolve").join(format!("{case}.yaml"));
-    let text = fs::read_to_string(file).unwrap();
-    let name = yaml::documents(&text).unwrap()[0]["target"]["name"].clone();
-    let name = name.as_str().unwrap();
-    let text = instead.map_or_else(|| text.clone(), |target| text.replace(name, &target.name));
-    let mut documents = yaml::documents(&text).unwrap().into_iter();
-    let (case_of_file, expected) = (documents.next().unwrap(), documents.next().unwrap());
-    let mut uids = BTreeMap::new();
-    for object in case_of_file["objects"].as_array().unwrap() {
-        make(client, namespace, object.clone(), &mut uids).await;
-    }
+    let name = instead.map(|target| target.name.as_str());
+    let (case_of_file, expected) = cases::read(case, name);
+    let uids = cases::make(client, namespace, &case_of_file["objects"]).await;
     let target: ObjectReference = serde_json::from_value(case_of_file["target"].clone()).unwrap();
     let target = instead.unwrap_or(&target);
     let found = find(reader, namespace, target).await.unwrap();
@@ -166,41 +144,6 @@ async fn expect(
         .err()
         .map(|reason| format!("refused: {reason}"));
     assert_eq!(json!(refused), expected["injection"], "{case}");
-}
-
-/// Makes an object of a case, with the uids that the API server gives in place of the case's.
-async fn make(
-    client: &Client,
-    namespace: &str,
-    mut object: Value,
-    uids: &mut BTreeMap<String, String>,
-) {
-    object["metadata"]["namespace"] = json!(namespace);
-    let metadata = object["metadata"].as_object_mut().unwrap();
-    let uid = metadata.remove("uid").unwrap();
-    for owner in metadata
-        .get_mut("ownerReferences")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        let of_case = owner["uid"].as_str().unwrap();
-        owner["uid"] = json!(uids[of_case]);
-    }
-    let (api, _) = api_of(client, &object).await;
-    let name = object["metadata"]["name"].as_str().unwrap().to_owned();
-    let whole = serde_json::from_value(object.clone()).unwrap();
-    let made = api.create(&PostParams::default(), &whole).await;
-    let made = made.unwrap_or_else(|error| panic!("{name}: {error}"));
-    let status = json!({"status": object["status"]});
-    if object["status"].is_object() {
-        let parameters = PatchParams::default();
-        let patch = Patch::Merge(&status);
-        api.patch_status(&name, &parameters, &patch).await.unwrap();
-    }
-    // Where objects of a case share a uid, the first is meant.
-    let (of_case, given) = (uid.as_str().unwrap(), made.metadata.uid.unwrap());
-    uids.entry(of_case.to_owned()).or_insert(given);
 }
 
 async fn a_list_says_what_its_objects_are(client: &Client, reader: &Targets) {
@@ -245,8 +188,8 @@ async fn a_version_that_is_served_no_longer_is_forgotten(client: &Client, reader
     let namespace = namespace(client, "versions").await;
     let workspace = json!({
         "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace",
-        "metadata": {"name": "phi-3", "namespace": namespace, "uid": "any"}});
-    make(client, &namespace, workspace, &mut BTreeMap::new()).await;
+        "metadata": {"name": "phi-3", "uid": "any"}});
+    cases::make(client, &namespace, &json!([workspace])).await;
     let look = Look::Object {
         group: "kaito.sh".to_owned(),
         kind: "Workspace".to_owned(),

@@ -8,6 +8,7 @@
     reason = "each test program uses its own part of the rig"
 )]
 
+pub mod cases;
 pub mod certificates;
 pub mod fake_sqs;
 pub mod fake_sts;

@@ -55,7 +55,8 @@ pub struct Yard {
     pub client: Client,
     timings: Timings,
     provider: Option<JoinHandle<()>>,
-    cluster: Cluster,
+    /// What it runs on.
+    pub cluster: Cluster,
 }
 
 impl Drop for Yard {
