@@ -84,5 +84,5 @@ async fn make_one(
     // Where objects of a case share a uid, the first is meant.
     let (of_case, given) = (uid.as_str().expect("a uid"), made.metadata.uid);
     uids.entry(of_case.to_owned())
-        .or_insert(given.expect("a uid"));
+        .or_insert_with(|| given.expect("a uid"));
 }
