@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{Span, Timestamp};
 
 /// A creation is about to be asked for.
 pub const PENDING: &str = "crossplane.io/external-create-pending";
@@ -25,8 +25,16 @@ pub fn is_in_doubt(annotations: &BTreeMap<String, String>) -> bool {
 
 /// This moment, as the annotations have it: exact enough that of two creations within a
 /// second the later one shows.
-pub fn now() -> String {
-    format!("{:.6}", Timestamp::now())
+///
+/// Later than every note that is there, also where the clock was put back since: the notes
+/// tell an order, and one creation at a time is on its way.
+pub fn next(annotations: &BTreeMap<String, String>, now: Timestamp) -> String {
+    let last = [PENDING, SUCCEEDED, FAILED]
+        .into_iter()
+        .filter_map(|key| time(annotations, key))
+        .max();
+    let after = last.and_then(|last| last.checked_add(Span::new().microseconds(1)).ok());
+    format!("{:.6}", after.map_or(now, |after| after.max(now)))
 }
 
 /// Whether a creation succeeded less than `grace` ago, so that its queue may not be visible yet.
@@ -84,8 +92,30 @@ mod tests {
         }
         let broken = BTreeMap::from([(PENDING.to_owned(), "soon".to_owned())]);
         assert!(!is_in_doubt(&broken), "a time that nobody wrote");
-        let written = BTreeMap::from([(PENDING.to_owned(), now())]);
+        let none = BTreeMap::new();
+        let written = BTreeMap::from([(PENDING.to_owned(), next(&none, Timestamp::now()))]);
         assert!(is_in_doubt(&written), "a time that we wrote");
+    }
+
+    #[test]
+    fn a_clock_that_is_put_back_changes_no_order() {
+        type Notes = &'static [(&'static str, &'static str)];
+        let cases: [(&str, Notes, &str); 5] = [
+            ("the first", &[], "30.000000"),
+            ("as clocks go", &[(SUCCEEDED, "20")], "30.000000"),
+            (
+                "put back",
+                &[(PENDING, "39"), (SUCCEEDED, "40")],
+                "40.000001",
+            ),
+            ("within the microsecond", &[(FAILED, "30")], "30.000001"),
+            ("nonsense", &[(FAILED, "soon")], "30.000000"),
+        ];
+        let now: Timestamp = "2026-01-01T00:00:30Z".parse().unwrap();
+        for (reason, pairs, expected) in cases {
+            let expected = format!("2026-01-01T00:00:{expected}Z");
+            assert_eq!(next(&annotations(pairs), now), expected, "{reason}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
     reason = "each test program uses its own part of the rig"
 )]
 
+pub mod api_faults;
 pub mod cases;
 pub mod certificates;
 pub mod fake_sqs;

@@ -7,6 +7,8 @@ use std::time::Duration;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Event, Namespace, Secret};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::client::ClientBuilder;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Resource};
 use provider_asya::controller::{Context, configs, run};
 use provider_asya::kinds::{ClusterProviderConfig, ProviderConfig, Queue};
@@ -16,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use super::api_faults::ApiFaults;
 use super::cluster::Cluster;
 
 /// The provider's own namespace, which holds the Secrets of cluster-wide configs.
@@ -48,6 +51,8 @@ pub struct Stage {
     pub metrics: Arc<Metrics>,
     /// The API server.
     pub cluster: Cluster,
+    /// The provider's way to it.
+    pub way: ApiFaults,
     controllers: JoinHandle<()>,
 }
 
@@ -58,11 +63,14 @@ impl Stage {
         cluster.install_kinds().await;
         let client = cluster.client().await;
         let metrics = Arc::new(Metrics::new());
-        let controllers = tokio::spawn(control(client.clone(), timings, metrics.clone()));
+        let way = ApiFaults::default();
+        let of_provider = client_behind(&way, &cluster).await;
+        let controllers = tokio::spawn(control(of_provider, timings, metrics.clone()));
         Self {
             client,
             metrics,
             cluster,
+            way,
             controllers,
         }
     }
@@ -103,6 +111,15 @@ impl Drop for Stage {
     fn drop(&mut self) {
         self.controllers.abort();
     }
+}
+
+/// A client with every right, whose requests meet the faults of a way.
+async fn client_behind(way: &ApiFaults, cluster: &Cluster) -> Client {
+    let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig()).expect("a kubeconfig");
+    let options = KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    let builder = ClientBuilder::try_from(config.expect("a usable kubeconfig"));
+    builder.expect("a client").with_layer(way).build()
 }
 
 async fn control(client: Client, timings: Timings, metrics: Arc<Metrics>) {

@@ -1,6 +1,7 @@
 //! The second half of a pass: do what was decided.
 
 use actor::names::EXTERNAL_NAME;
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tokio::time::Instant;
 
@@ -62,14 +63,14 @@ impl Pass<'_> {
 
     async fn create(&mut self, connection: &Connection, name: &str) -> Result<Next, Stop> {
         let object = self.queue.name_any();
-        let begun = creation::now();
+        let begun = creation::next(self.queue.annotations(), Timestamp::now());
         let version = self.queue.resource_version();
         let pending = [(creation::PENDING, begun.as_str())];
         // A conflict ends the pass here: this proves that we know the newest object.
         self.queue = writes::annotations(&self.api, &object, &pending, version.as_deref()).await?;
         self.say(Statement::creating());
         let created = self.within(connection.external.create()).await;
-        let end = creation::now();
+        let end = creation::next(self.queue.annotations(), Timestamp::now());
         if let Err(fault) = created {
             let failed = [(creation::FAILED, end.as_str())];
             self.queue = writes::annotations(&self.api, &object, &failed, None).await?;

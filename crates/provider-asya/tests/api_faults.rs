@@ -1,0 +1,202 @@
+//! An API server that is gone, refuses, or loses answers: no queue and no message is lost, and all is
+//! as users want it once the API server is back.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on panics"
+)]
+
+mod rig;
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use provider_asya::kinds::ProviderConfig;
+use rig::api_faults::Fault;
+use rig::rabbitmq::RabbitMq;
+use rig::stage::{self, Queues, Stage};
+use serde_json::json;
+
+/// How many requests meet a fault before it ends.
+const MET: u64 = 12;
+
+/// Name, what goes wrong, and how.
+const CASES: [(&str, &str, Fault); 7] = [
+    ("gone", "nobody answers", Fault::Gone),
+    (
+        "watches",
+        "every watch is cut as soon as it begins",
+        Fault::WatchesEnd,
+    ),
+    (
+        "lost",
+        "what is written is written, and nobody says so",
+        Fault::AnswersLost,
+    ),
+    (
+        "conflict",
+        "somebody else is always faster",
+        Fault::Refused(409, "Conflict", "the object has been modified"),
+    ),
+    (
+        "busy",
+        "priority and fairness has no room",
+        Fault::AllRefused(429, "TooManyRequests", "too many requests"),
+    ),
+    (
+        "full",
+        "the disk of etcd is full",
+        Fault::Refused(
+            500,
+            "InternalError",
+            "etcdserver: mvcc: database space exceeded",
+        ),
+    ),
+    (
+        "forbidden",
+        "somebody took the provider's rights away",
+        Fault::Refused(403, "Forbidden", "user cannot patch resource"),
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn faults_of_the_api_server_are_outlived() {
+    if rig::is_skipped("faults of the API server") {
+        return;
+    }
+    let (stage, broker) = tokio::join!(Stage::start(stage::timings()), RabbitMq::start());
+    for (name, reason, fault) in CASES {
+        let scene = Scene::of(name, reason, &stage, &broker).await;
+        scene.play(fault).await;
+    }
+}
+
+/// One fault, in a namespace of its own.
+struct Scene<'a> {
+    name: &'static str,
+    reason: &'static str,
+    stage: &'a Stage,
+    broker: &'a RabbitMq,
+    queues: Queues,
+}
+
+impl<'a> Scene<'a> {
+    async fn of(
+        name: &'static str,
+        reason: &'static str,
+        stage: &'a Stage,
+        broker: &'a RabbitMq,
+    ) -> Self {
+        stage.make_namespace(name).await;
+        let spec = json!({"rabbitmq": stage::rabbitmq_connection(&broker.endpoint, None),
+            "countersInterval": "1s"});
+        let config = json!({"metadata": {"name": "broker"}, "spec": spec});
+        stage::apply(&stage.namespaced::<ProviderConfig>(name), config).await;
+        let queues = stage.queues(name);
+        Self {
+            name,
+            reason,
+            stage,
+            broker,
+            queues,
+        }
+    }
+
+    /// Of the queues one is kept, one is changed, one goes, one comes, and one is deleted at the
+    /// broker while the fault is there.
+    async fn play(&self, fault: Fault) {
+        let before = ["kept", "changed", "going", "hit"];
+        for name in before {
+            self.make(name).await;
+        }
+        for name in before {
+            self.queues.until_ready(name).await;
+            let key = self.queue(name);
+            assert!(self.broker.publish(&self.exchange(), &key).await);
+        }
+
+        self.stage.way.set(fault);
+        let letters =
+            json!({"spec": {"forProvider": {"rabbitmq": {"deadLetter": {"enabled": true}}}}});
+        self.queues.change("changed", letters).await;
+        self.queues.delete("going").await;
+        self.make("coming").await;
+        let hit = self.queue("hit");
+        let gone = self.broker.api.delete(&["queues", "/", &hit]).await;
+        gone.unwrap();
+        rig::until(self.reason, || async {
+            (self.stage.way.met() >= MET).then_some(())
+        })
+        .await;
+        for name in ["kept", "changed"] {
+            let path = ["queues", "/", &self.queue(name)];
+            assert!(self.broker.has(&path).await, "{}: {name}", self.reason);
+        }
+
+        self.stage.way.set(Fault::None);
+        let start = Instant::now();
+        let letters = self.queue("changed-dlq");
+        rig::until(&format!("{}: dead letters", self.reason), || async {
+            let has = self.broker.has(&["queues", "/", &letters]).await;
+            has.then_some(())
+        })
+        .await;
+        for name in ["kept", "changed", "coming"] {
+            self.queues.until_ready(name).await;
+        }
+        self.queues.until_gone("going").await;
+        rig::until(
+            &format!("{}: the one that was hit", self.reason),
+            || async { self.broker.has(&["queues", "/", &hit]).await.then_some(()) },
+        )
+        .await;
+        self.queues.until_ready("hit").await;
+        let reason = self.reason;
+        println!(
+            "{:6.1} s until all is well after: {reason}",
+            start.elapsed().as_secs_f64()
+        );
+        self.nothing_is_lost().await;
+    }
+
+    async fn nothing_is_lost(&self) {
+        let prefix = self.queue("");
+        let found = self.broker.read(&["queues", "/"]).await;
+        let names = found.as_array().unwrap().iter();
+        let found: BTreeSet<_> = names
+            .map(|queue| queue["name"].as_str().unwrap().to_owned())
+            .filter(|name| name.starts_with(&prefix))
+            .collect();
+        let names = ["changed", "changed-dlq", "coming", "hit", "kept"];
+        let expected = BTreeSet::from(names.map(|name| self.queue(name)));
+        assert_eq!(found, expected, "{}", self.reason);
+        for name in ["kept", "changed"] {
+            let messages = self.broker.take("/", &self.queue(name)).await;
+            assert_eq!(messages, ["{}"], "{}: {name}", self.reason);
+        }
+    }
+
+    async fn make(&self, name: &str) {
+        let queue = self.queue(name);
+        let dead_letter = json!({"enabled": false, "maxReceiveCount": 20});
+        let object = json!({
+            "metadata": {"name": name, "annotations": {"crossplane.io/external-name": queue}},
+            "spec": {
+                "forProvider": {"rabbitmq": {"host": "rabbitmq", "exchange": self.exchange(),
+                    "routingKeys": [queue], "deadLetter": dead_letter, "queueType": "classic"}},
+                "providerConfigRef": {"kind": "ProviderConfig", "name": "broker"},
+            },
+        });
+        stage::apply(&self.queues.0, object).await;
+    }
+
+    fn exchange(&self) -> String {
+        format!("asya-{}", self.name)
+    }
+
+    fn queue(&self, name: &str) -> String {
+        format!("asya-{}-{name}", self.name)
+    }
+}
