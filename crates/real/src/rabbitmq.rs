@@ -22,10 +22,11 @@ const LOGIN: &str = "Z3Vlc3Q6Z3Vlc3Q=";
 /// A broker with the user `guest`, whose password is the same.
 pub struct RabbitMq {
     // Processes end before the folder goes.
-    _server: Process,
-    node: Option<String>,
+    server: Process,
     _epmd: Process,
-    _folder: TempDir,
+    epmd: u16,
+    distribution: u16,
+    folder: TempDir,
     /// Port of AMQP, on 127.0.0.1.
     pub amqp: u16,
     /// Port of the management API, on 127.0.0.1.
@@ -65,43 +66,82 @@ impl RabbitMq {
         let mut command = Command::new("epmd");
         command.args(["-address", "127.0.0.1", "-port", &epmd.to_string()]);
         let epmd_process = Process::start("epmd", &mut command, dir);
-        let mut command = Command::new(SERVER);
-        command
-            .env("HOME", dir)
-            .env("ERL_CRASH_DUMP", dir.join("crash.dump"))
-            .env("ERL_EPMD_PORT", epmd.to_string())
-            .env("ERL_EPMD_ADDRESS", "127.0.0.1")
-            .env("RABBITMQ_NODENAME", format!("rig{management}@localhost"))
-            .env("RABBITMQ_DIST_PORT", distribution.to_string())
-            .env("RABBITMQ_CONFIG_FILE", dir.join("rabbitmq"))
-            .env("RABBITMQ_ENABLED_PLUGINS_FILE", dir.join("enabled_plugins"))
-            .env("RABBITMQ_MNESIA_BASE", dir.join("mnesia"))
-            .env("RABBITMQ_LOG_BASE", dir.join("log"))
-            .env("RABBITMQ_PID_FILE", dir.join("pid"))
-            .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
-            .env(
-                "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
-                "-kernel inet_dist_use_interface {127,0,0,1} +S 2:2",
-            );
-        let mut server = Process::start("rabbitmq", &mut command, dir);
+        let server = start_server(dir, management, epmd, distribution);
+        let mut broker = Self {
+            server,
+            _epmd: epmd_process,
+            epmd,
+            distribution,
+            folder,
+            amqp,
+            management,
+        };
+        broker.until_it_answers().await;
+        broker
+    }
+
+    /// Kills the node, as when its machine loses power, and starts it again with what it had on disk.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn kill_and_restart(&mut self) {
+        self.kill().await;
+        self.restart().await;
+    }
+
+    /// Kills the node, as when its machine loses power.
+    pub async fn kill(&mut self) {
+        self.signal("KILL");
+        self.until_it_is_gone().await;
+    }
+
+    /// Asks the node to end, as a rollout of brokers does.
+    pub async fn stop(&mut self) {
+        self.signal("TERM");
+        self.until_it_is_gone().await;
+    }
+
+    /// The script ends with its node.
+    async fn until_it_is_gone(&mut self) {
+        until("RabbitMQ is gone", || {
+            let has_ended = self.server.has_ended();
+            async move { has_ended.then_some(()) }
+        })
+        .await;
+    }
+
+    /// Starts a node that is gone, with what it had on disk.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn restart(&mut self) {
+        let dir = self.folder.path();
+        self.server = start_server(dir, self.management, self.epmd, self.distribution);
+        self.until_it_answers().await;
+    }
+
+    async fn until_it_answers(&mut self) {
+        let (management, dir) = (self.management, self.folder.path());
         until("RabbitMQ answers", || {
-            server.check(dir);
+            self.server.check(dir);
             async move {
                 let (status, _) = ask(management, "GET", "overview", None).await.ok()?;
                 (status == 200).then_some(())
             }
         })
         .await;
-        let node = fs::read_to_string(dir.join("pid"))
-            .ok()
-            .map(|pid| pid.trim().to_owned());
-        Self {
-            _server: server,
-            node,
-            _epmd: epmd_process,
-            _folder: folder,
-            amqp,
-            management,
+    }
+
+    /// The script has started the node as a child of its own, which writes its number there.
+    fn signal(&self, signal: &str) {
+        let file = self.folder.path().join("pid");
+        if let Ok(node) = fs::read_to_string(&file) {
+            drop(
+                Command::new("kill")
+                    .args(["-s", signal, node.trim()])
+                    .output(),
+            );
+            drop(fs::remove_file(file));
         }
     }
 
@@ -123,11 +163,30 @@ impl RabbitMq {
 
 impl Drop for RabbitMq {
     fn drop(&mut self) {
-        // The script has started the node as a child of its own.
-        if let Some(node) = &self.node {
-            drop(Command::new("kill").args(["-KILL", node]).output());
-        }
+        self.signal("KILL");
     }
+}
+
+fn start_server(dir: &Path, management: u16, epmd: u16, distribution: u16) -> Process {
+    let mut command = Command::new(SERVER);
+    command
+        .env("HOME", dir)
+        .env("ERL_CRASH_DUMP", dir.join("crash.dump"))
+        .env("ERL_EPMD_PORT", epmd.to_string())
+        .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+        .env("RABBITMQ_NODENAME", format!("rig{management}@localhost"))
+        .env("RABBITMQ_DIST_PORT", distribution.to_string())
+        .env("RABBITMQ_CONFIG_FILE", dir.join("rabbitmq"))
+        .env("RABBITMQ_ENABLED_PLUGINS_FILE", dir.join("enabled_plugins"))
+        .env("RABBITMQ_MNESIA_BASE", dir.join("mnesia"))
+        .env("RABBITMQ_LOG_BASE", dir.join("log"))
+        .env("RABBITMQ_PID_FILE", dir.join("pid"))
+        .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
+        .env(
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
+            "-kernel inet_dist_use_interface {127,0,0,1} +S 2:2",
+        );
+    Process::start("rabbitmq", &mut command, dir)
 }
 
 /// By HTTP/1.0, whose answers end with the connection.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// A broker with the user `guest`.
 pub struct RabbitMq {
-    _server: real::rabbitmq::RabbitMq,
+    server: real::rabbitmq::RabbitMq,
     /// URL of the management API.
     pub endpoint: String,
     /// As `guest`.
@@ -25,8 +25,18 @@ impl RabbitMq {
         Self {
             api: login(&endpoint, "guest", "guest"),
             endpoint,
-            _server: server,
+            server,
         }
+    }
+
+    /// Lets its node end.
+    pub async fn stop(&mut self) {
+        self.server.stop().await;
+    }
+
+    /// Starts it again, with what it had on disk.
+    pub async fn restart(&mut self) {
+        self.server.restart().await;
     }
 
     /// What is at this path, which must be there.
