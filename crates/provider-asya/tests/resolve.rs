@@ -9,6 +9,7 @@
     reason = "a test that cannot go on panics"
 )]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -164,6 +165,41 @@ fn a_kind_of_no_row_is_refused_with_those_that_are_known() {
     };
     assert_eq!(reason, reason::KIND_NOT_SERVED);
     assert!(message.starts_with("nobody can bind to a Job: bind to one of Deployment (apps), "));
+}
+
+/// What `install/` lets the provider read for the sake of bindings is what some target leads it to.
+#[test]
+fn the_rights_to_bind_are_those_on_what_is_looked_at() {
+    let mut looked_at = BTreeSet::new();
+    for file in files() {
+        let (_, answer) = read(&file).unwrap();
+        for look in answer["looks"].as_array().unwrap() {
+            let kind = look.as_str().unwrap().split(' ').next().unwrap();
+            let (kind, group) = kind.split_once('.').unwrap();
+            looked_at.insert(format!("{}s.{group}", kind.to_lowercase()));
+        }
+    }
+    let file = real::components::repository().join("install/provider-asya/rbac-binding.yaml");
+    let documents = yaml::documents(&fs::read_to_string(file).unwrap()).unwrap();
+    let mut granted = BTreeSet::new();
+    for rule in documents[0]["rules"].as_array().unwrap() {
+        let texts = |key: &str| -> Vec<String> {
+            serde_json::from_value(rule[key].clone()).unwrap()
+        };
+        let groups = texts("apiGroups");
+        let [group] = groups.as_slice() else {
+            panic!("one group in each rule: {groups:?}");
+        };
+        // Workloads are also watched and written to.
+        let expected: &[&str] = match group.as_str() {
+            "apps" => &["get", "list", "watch", "patch"],
+            _ => &["get"],
+        };
+        assert_eq!(texts("verbs"), expected, "{group}");
+        let resources = texts("resources").into_iter();
+        granted.extend(resources.map(|resource| format!("{resource}.{group}")));
+    }
+    assert_eq!(granted, looked_at);
 }
 
 fn files() -> Vec<PathBuf> {
