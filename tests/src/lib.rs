@@ -5,6 +5,7 @@
 //! stands for it.
 
 pub mod certificates;
+pub mod documents;
 pub mod examples;
 pub mod function;
 pub mod live_actor;

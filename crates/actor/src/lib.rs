@@ -45,6 +45,7 @@ pub mod pod;
 pub mod provider_config;
 pub mod quantity;
 pub mod queue;
+pub mod registry;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod spec;

@@ -1,5 +1,6 @@
 //! What can be typed. What it means is in [`crate::inputs`] and [`crate::commands`].
 
+mod install;
 mod program;
 mod status;
 
@@ -9,6 +10,7 @@ use actor::names::{ActorName, is_label};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub use install::Install;
 pub use program::Program;
 pub use status::{Status, StatusForm};
 
@@ -44,6 +46,8 @@ pub enum Command {
     Status(Status),
     /// Check actors, flavors and the platform's settings together
     Lint(Lint),
+    /// Print or apply what a cluster needs: rights, packages, samples, end actors
+    Install(Install),
 }
 
 /// Files that both commands read.

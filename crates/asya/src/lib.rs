@@ -29,15 +29,18 @@
 //! - [`lint`] tells what is wrong with actors, flavors and the platform together.
 //! - [`status`] tells the state of actors that live.
 //! - [`init`] is a first actor with what it is made from.
+//! - [`install`] is what a cluster needs, [`apply`] the one way to write to one.
 //! - [`cli`], [`commands`] and [`printer`] are the program.
 
 pub mod actor_test;
+pub mod apply;
 pub mod cli;
 pub mod commands;
 pub mod diff;
 pub mod explain;
 pub mod init;
 pub mod inputs;
+pub mod install;
 pub mod lint;
 mod pass;
 pub mod pipeline;

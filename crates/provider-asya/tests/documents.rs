@@ -1,65 +1,16 @@
-//! What the documents show: every manifest of `docs/` and `install/` is taken by a real API server,
-//! and every word that the provider emits is explained.
+//! What the documents say: every word that the provider emits is explained. That the manifests are
+//! taken by a real API server, `tests/tests/documents` shows.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a test that cannot go on panics"
-)]
-
-mod rig;
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{DynamicObject, Patch, PatchParams, PostParams, ValidationDirective};
-use kube::discovery::{self, Scope};
-use kube::{Api, Client, ResourceExt as _};
 use regex::Regex;
-use serde_json::{Value, json};
-
-/// Kinds of Crossplane's own and those that it serves, which this cluster does not have.
-const OF_CROSSPLANE: [&str; 4] = [
-    "AsyncActor",
-    "Configuration",
-    "DeploymentRuntimeConfig",
-    "Provider",
-];
 
 /// Words in the same letters as reasons that are none: kinds, and a policy.
 const NO_REASONS: [&str; 3] = ["LateInitialize", "ScaledObject", "TriggerAuthentication"];
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_api_server_takes_every_manifest() {
-    if rig::is_skipped("manifests of the documents") {
-        return;
-    }
-    let cluster = rig::cluster::Cluster::start().await;
-    cluster.install_kinds().await;
-    let client = cluster.client().await;
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    let namespace = json!({"metadata": {"name": "crossplane-system"}});
-    let namespace = serde_json::from_value(namespace).unwrap();
-    let parameters = PostParams::default();
-    namespaces.create(&parameters, &namespace).await.unwrap();
-    let mut refused = Vec::new();
-    let mut taken = 0;
-    for (place, object) in manifests() {
-        let kind = object["kind"].as_str().unwrap_or_default().to_owned();
-        if OF_CROSSPLANE.contains(&kind.as_str()) {
-            continue;
-        }
-        match dry_run(&client, object).await {
-            Ok(()) => taken += 1,
-            Err(reason) => refused.push(format!("{place}: {kind}: {reason}")),
-        }
-    }
-    assert!(refused.is_empty(), "{}", refused.join("\n"));
-    assert!(taken >= 20, "only {taken} manifests were found");
-}
 
 #[test]
 fn every_reason_is_explained_and_no_other_is() {
@@ -118,58 +69,6 @@ fn emitted() -> BTreeSet<String> {
     reasons
 }
 
-/// Every manifest, with where it stands.
-fn manifests() -> Vec<(String, Value)> {
-    let block = Regex::new("(?s)```yaml\n(.*?)```").unwrap();
-    let mut manifests = Vec::new();
-    let mut add = |file: &Path, text: &str| {
-        for document in actor::yaml::documents(text)
-            .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
-        {
-            // A part of some other program's configuration has no kind.
-            if document["kind"].is_string() {
-                manifests.push((file.display().to_string(), document));
-            }
-        }
-    };
-    for folder in ["docs", "install"] {
-        for file in files_below(&repository().join(folder)) {
-            let text = fs::read_to_string(&file).unwrap();
-            match file.extension().and_then(|extension| extension.to_str()) {
-                Some("yaml") => add(&file, &text),
-                Some("md") => {
-                    for captures in block.captures_iter(&text) {
-                        add(&file, &captures[1]);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    manifests
-}
-
-async fn dry_run(client: &Client, object: Value) -> Result<(), String> {
-    let object: DynamicObject =
-        serde_json::from_value(object).map_err(|error| error.to_string())?;
-    let kind = object.types.as_ref().unwrap().try_into().unwrap();
-    let served = discovery::pinned_kind(client, &kind).await;
-    let (resource, capabilities) = served.map_err(|error| error.to_string())?;
-    let api: Api<DynamicObject> = match (&capabilities.scope, object.namespace()) {
-        (Scope::Cluster, None) => Api::all_with(client.clone(), &resource),
-        (Scope::Namespaced, Some(namespace)) => {
-            Api::namespaced_with(client.clone(), &namespace, &resource)
-        }
-        (_, namespace) => return Err(format!("is not of namespace {namespace:?}")),
-    };
-    let mut parameters = PatchParams::apply("documents").dry_run();
-    parameters.field_validation = Some(ValidationDirective::Strict);
-    api.patch(&object.name_any(), &parameters, &Patch::Apply(&object))
-        .await
-        .map(drop)
-        .map_err(|error| error.to_string())
-}
-
 fn repository() -> PathBuf {
     real::components::repository()
 }
@@ -178,16 +77,4 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     paths.filter(|path| path.is_file()).collect()
-}
-
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut files = files_in(folder);
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(files_below(&path));
-        }
-    }
-    files.sort();
-    files
 }

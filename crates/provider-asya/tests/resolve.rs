@@ -183,9 +183,8 @@ fn the_rights_to_bind_are_those_on_what_is_looked_at() {
     let documents = yaml::documents(&fs::read_to_string(file).unwrap()).unwrap();
     let mut granted = BTreeSet::new();
     for rule in documents[0]["rules"].as_array().unwrap() {
-        let texts = |key: &str| -> Vec<String> {
-            serde_json::from_value(rule[key].clone()).unwrap()
-        };
+        let texts =
+            |key: &str| -> Vec<String> { serde_json::from_value(rule[key].clone()).unwrap() };
         let groups = texts("apiGroups");
         let [group] = groups.as_slice() else {
             panic!("one group in each rule: {groups:?}");

@@ -4,6 +4,7 @@ mod completion;
 mod diff;
 mod explain;
 mod init;
+mod install;
 mod lint;
 mod render;
 mod status;
@@ -51,6 +52,7 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
         Command::Completion(arguments) => completion::run(&arguments, printer),
         Command::Status(arguments) => status::run(arguments, printer),
         Command::Lint(arguments) => lint::run(&arguments, printer),
+        Command::Install(arguments) => install::run(&arguments, printer),
     };
     match done {
         Ok(status) => status,

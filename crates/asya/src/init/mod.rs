@@ -71,7 +71,7 @@ pub fn files(first: &First) -> Vec<File> {
 }
 
 /// A name as YAML, in quotes where it would be read as something else.
-fn scalar(name: &str) -> String {
+pub(crate) fn scalar(name: &str) -> String {
     let is_word = name.starts_with(|first: char| first.is_ascii_alphabetic())
         && actor::yaml::document(name).is_ok_and(|value| value == name)
         && !BARE_BOOLEANS.contains(&name);

@@ -10,6 +10,7 @@ mod actor_test;
 mod diff;
 mod explain;
 mod init;
+mod install;
 mod lint;
 mod names;
 mod program;

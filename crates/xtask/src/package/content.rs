@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
-use super::registry::Registry;
 use crate::cannot;
+use actor::registry::Registry;
 
 /// What only the one who publishes knows.
 #[derive(Debug)]

@@ -12,7 +12,6 @@ mod layer;
 mod layout;
 mod platform;
 mod programs;
-mod registry;
 mod roots;
 mod sbom;
 
@@ -20,6 +19,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use actor::registry::Registry;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -29,7 +29,6 @@ use self::base::Base;
 use self::catalogue::{Kind, PRODUCTS, Product};
 use self::content::Publication;
 use self::platform::Platform;
-use self::registry::Registry;
 use crate::workspace::Metadata;
 use crate::{Verdict, cannot};
 

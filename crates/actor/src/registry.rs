@@ -9,16 +9,23 @@ const LABEL_MAX: usize = 63;
 /// A registry and the path below which all packages are pushed, such as
 /// `registry.example.org/asya`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Registry {
+pub struct Registry {
     host: String,
     /// Without slashes at its ends; may be empty.
     path: String,
 }
 
-impl FromStr for Registry {
-    type Err = String;
+/// A text that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no registry with a path: write it as registry.example.org/asya, in lower case and without a scheme, tag or final slash"
+)]
+pub struct NoRegistry(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Registry {
+    type Err = NoRegistry;
+
+    fn from_str(text: &str) -> Result<Self, NoRegistry> {
         let (host, path) = text.split_once('/').unwrap_or((text, ""));
         let is_allowed =
             |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
@@ -35,9 +42,7 @@ impl FromStr for Registry {
                 path: path.to_owned(),
             });
         }
-        Err(format!(
-            "{text:?} is no registry with a path: write it as registry.example.org/asya, in lower case and without a scheme, tag or final slash"
-        ))
+        Err(NoRegistry(text.to_owned()))
     }
 }
 
@@ -55,7 +60,7 @@ impl Registry {
     /// repository without the host, as a DNS label. Compositions must name functions so.
     ///
     /// Source: `ToDNSLabel` in `pkg/xpkg/name.go` of crossplane-runtime 2.3.
-    pub(super) fn name_of_dependency(&self, package: &str) -> String {
+    pub fn name_of_dependency(&self, package: &str) -> String {
         let repository = match self.path.as_str() {
             "" => package.to_owned(),
             path => format!("{path}/{package}"),
@@ -92,7 +97,7 @@ mod tests {
             ("", false),
         ];
         for (text, is_valid) in cases {
-            let parsed: Result<Registry, String> = text.parse();
+            let parsed: Result<Registry, NoRegistry> = text.parse();
             assert_eq!(parsed.is_ok(), is_valid, "{text:?}");
             if let Ok(registry) = parsed {
                 assert_eq!(registry.to_string(), text);

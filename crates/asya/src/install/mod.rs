@@ -1,0 +1,258 @@
+//! What a cluster needs beside Crossplane and KEDA: the files of `install/`, with a registry and
+//! namespaces of the user's in them.
+//!
+//! The files are edited as text, so that what is printed keeps their comments: the samples among
+//! them are there to be edited. Pure: [`crate::commands`] prints, [`crate::apply`] applies.
+
+mod text;
+
+use std::collections::BTreeSet;
+
+use actor::registry::Registry;
+use clap::ValueEnum;
+use serde_json::json;
+
+use self::text::Edits;
+use crate::init::Transport;
+
+macro_rules! file {
+    ($path:literal) => {
+        include_str!(concat!("../../../../install/", $path))
+    };
+}
+
+/// The newest runtime script.
+const SCRIPT: &str = include_str!("../../../../runtime/asya_runtime.py");
+
+/// Parts of an installation, in the order in which they are applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Part {
+    /// What Crossplane and the provider may do
+    Rights,
+    /// How packages run, and the packages of a Configuration
+    Packages,
+    /// A sample to edit: credentials of the provider, the platform's settings, a flavor
+    Platform,
+    /// The actors at which routes end
+    EndActors,
+    /// The runtime script of a namespace, for platforms with `runtime.configMap`
+    Runtime,
+}
+
+impl Part {
+    /// What is installed where nothing is said.
+    pub const DEFAULT: [Self; 2] = [Self::Rights, Self::Packages];
+
+    /// The name by which it is typed.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Whether it names images of the user's registry.
+    fn names_images(self) -> bool {
+        matches!(self, Self::Packages | Self::EndActors)
+    }
+
+    /// Whether its kinds come with the packages.
+    pub fn needs_packages(self) -> bool {
+        matches!(self, Self::Platform | Self::EndActors)
+    }
+}
+
+/// Configurations, of which a cluster has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Configuration {
+    /// Six functions; the Composition of one step beside them
+    #[default]
+    Asya,
+    /// One function
+    AsyaOneStep,
+    /// Six functions, and claims
+    AsyaLegacy,
+}
+
+impl Configuration {
+    fn packages(self) -> &'static str {
+        match self {
+            Self::Asya => file!("packages/asya.yaml"),
+            Self::AsyaOneStep => file!("packages/asya-one-step.yaml"),
+            Self::AsyaLegacy => file!("packages/asya-legacy.yaml"),
+        }
+    }
+
+    /// The definition that it brings.
+    fn definition(self) -> &'static str {
+        match self {
+            Self::Asya | Self::AsyaOneStep => "asyncactors.asya.sh",
+            Self::AsyaLegacy => "xasyncactors.asya.sh",
+        }
+    }
+}
+
+/// What is to be installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Which parts.
+    pub parts: BTreeSet<Part>,
+    /// Where the user's packages and images are.
+    pub registry: Option<Registry>,
+    /// Their tag.
+    pub version: String,
+    /// Which Configuration.
+    pub configuration: Configuration,
+    /// Whether the provider may change workloads of others.
+    pub binding: bool,
+    /// Whether Crossplane runs without its RBAC manager.
+    pub without_rbac_manager: bool,
+    /// Where Crossplane is.
+    pub crossplane_namespace: String,
+    /// Which sample of the platform.
+    pub transport: Transport,
+    /// Where end actors and runtime script are.
+    pub namespace: String,
+}
+
+/// A part as it is to be applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stage {
+    /// Which part.
+    pub part: Part,
+    /// One YAML stream.
+    pub text: String,
+    /// What must be so before a part that needs the packages: arguments of `kubectl wait`, one call
+    /// each.
+    pub then: Vec<Vec<String>>,
+}
+
+/// Why nothing can be installed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InstallError {
+    /// Nobody publishes the packages.
+    #[error("part {part:?} is of images in a registry of yours, and none is given")]
+    NoRegistry {
+        /// The first such part.
+        part: String,
+    },
+    /// A ConfigMap cannot be written.
+    #[error("cannot write YAML: {0}")]
+    Yaml(String),
+}
+
+impl InstallError {
+    /// What to do about it, where the message does not say so itself.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NoRegistry { .. } => Some(
+                "give it with --registry, such as registry.example.org/asya; docs/setup/packages.md says how packages get there",
+            ),
+            Self::Yaml(_) => None,
+        }
+    }
+}
+
+/// The parts that are wanted, in the order in which they are applied.
+///
+/// # Errors
+/// When a part needs a registry and none is given.
+pub fn stages(wanted: &Wanted) -> Result<Vec<Stage>, InstallError> {
+    let without = |part: &&Part| part.names_images() && wanted.registry.is_none();
+    if let Some(part) = wanted.parts.iter().find(without) {
+        let part = part.name();
+        return Err(InstallError::NoRegistry { part });
+    }
+    let parts = wanted.parts.iter();
+    parts.map(|part| stage(wanted, *part)).collect()
+}
+
+fn stage(wanted: &Wanted, part: Part) -> Result<Stage, InstallError> {
+    let edits = Edits::new(wanted);
+    let texts: Vec<String> = match part {
+        Part::Rights => rights(wanted)
+            .iter()
+            .map(|file| edits.of_crossplane(file))
+            .collect(),
+        Part::Packages => vec![
+            file!("provider-asya/runtime-config.yaml").to_owned(),
+            file!("functions/runtime-config.yaml").to_owned(),
+            edits.of_packages(wanted.configuration.packages()),
+        ],
+        Part::Platform => platform(wanted.transport).map(str::to_owned).into(),
+        Part::EndActors => vec![edits.of_actors(file!("end-actors/actors.yaml"))],
+        Part::Runtime => vec![runtime(&wanted.namespace)?],
+    };
+    let then = match part {
+        Part::Packages => healthy(wanted, &texts.join("---\n")),
+        _ => Vec::new(),
+    };
+    let text = texts.join("---\n");
+    Ok(Stage { part, text, then })
+}
+
+fn rights(wanted: &Wanted) -> Vec<&'static str> {
+    let mut files = vec![
+        file!("crossplane/rbac.yaml"),
+        file!("provider-asya/rbac.yaml"),
+    ];
+    if wanted.binding {
+        files.push(file!("provider-asya/rbac-binding.yaml"));
+    }
+    if wanted.without_rbac_manager {
+        files.push(file!("crossplane/rbac-without-manager.yaml"));
+        files.push(file!("provider-asya/rbac-without-manager.yaml"));
+    }
+    files
+}
+
+fn platform(transport: Transport) -> [&'static str; 3] {
+    let (config, settings) = match transport {
+        Transport::Rabbitmq => (
+            file!("transports/rabbitmq.yaml"),
+            file!("platform/rabbitmq.yaml"),
+        ),
+        Transport::Sqs => (file!("transports/sqs.yaml"), file!("platform/sqs.yaml")),
+    };
+    [config, settings, file!("flavors/small.yaml")]
+}
+
+/// The ConfigMap that a platform names with `runtime.configMap: asya-runtime`.
+fn runtime(namespace: &str) -> Result<String, InstallError> {
+    let object = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "asya-runtime", "namespace": namespace},
+        "data": {"asya_runtime.py": SCRIPT},
+    });
+    actor::yaml::write(&object).map_err(|error| InstallError::Yaml(error.to_string()))
+}
+
+/// Until the packages are at work and their kinds are served.
+fn healthy(wanted: &Wanted, packages: &str) -> Vec<Vec<String>> {
+    let call = |condition: &str, names: Vec<String>| {
+        let mut call = vec![format!("--for=condition={condition}")];
+        call.extend(names);
+        call
+    };
+    let definition = wanted.configuration.definition();
+    let definition =
+        format!("compositeresourcedefinitions.apiextensions.crossplane.io/{definition}");
+    vec![
+        call("Healthy", text::packages(packages)),
+        call("Established", vec![definition]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_typed_as_the_hints_say() {
+        let names: Vec<String> = Part::value_variants()
+            .iter()
+            .map(|part| part.name())
+            .collect();
+        let expected = ["rights", "packages", "platform", "end-actors", "runtime"];
+        assert_eq!(names, expected);
+    }
+}

@@ -1,0 +1,361 @@
+//! `asya install` as a program.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::program::{Folder, Run, names};
+
+const REGISTRY: &str = "registry.example.org/asya";
+
+/// What is typed, the kinds and names that come out in their order, and the reason.
+const CASES: [(&str, &[&str], &str); 7] = [
+    (
+        "install --registry registry.example.org/asya --configuration asya-one-step",
+        &[
+            "ClusterRole asya:compose",
+            "ClusterRole asya:provider",
+            "ClusterRoleBinding asya:provider",
+            "DeploymentRuntimeConfig provider-asya",
+            "DeploymentRuntimeConfig asya-functions",
+            "Provider asya-provider-asya",
+            "Function asya-function-asya",
+            "Configuration asya-one-step",
+        ],
+        "rights and packages, where nothing is said",
+    ),
+    (
+        "install rights --binding",
+        &[
+            "ClusterRole asya:compose",
+            "ClusterRole asya:provider",
+            "ClusterRoleBinding asya:provider",
+            "ClusterRole asya:provider-binding",
+            "ClusterRoleBinding asya:provider-binding",
+        ],
+        "the rights to bind are asked for",
+    ),
+    (
+        "install rights --without-rbac-manager",
+        &[
+            "ClusterRole asya:compose",
+            "ClusterRole asya:provider",
+            "ClusterRoleBinding asya:provider",
+            "ClusterRole asya:compose-system",
+            "ClusterRole asya:provider-system",
+            "ClusterRoleBinding asya:provider-system",
+            "Role asya:provider-lease",
+            "RoleBinding asya:provider-lease",
+        ],
+        "what the manager grants is granted here",
+    ),
+    (
+        "install platform",
+        &[
+            "ClusterProviderConfig rabbitmq",
+            "EnvironmentConfig asya-platform",
+            "EnvironmentConfig small",
+        ],
+        "RabbitMQ is the first sample",
+    ),
+    (
+        "install platform --transport sqs",
+        &[
+            "ClusterProviderConfig sqs",
+            "EnvironmentConfig asya-platform",
+            "EnvironmentConfig small",
+        ],
+        "SQS is the other",
+    ),
+    (
+        "install runtime",
+        &["ConfigMap asya-runtime"],
+        "a platform with runtime.configMap mounts it",
+    ),
+    (
+        "install runtime end-actors platform --registry registry.example.org/asya",
+        &[
+            "ClusterProviderConfig rabbitmq",
+            "EnvironmentConfig asya-platform",
+            "EnvironmentConfig small",
+            "AsyncActor x-sink",
+            "AsyncActor x-sump",
+            "AsyncActor happy-end",
+            "AsyncActor error-end",
+            "ConfigMap asya-runtime",
+        ],
+        "the order is that of applying, not of typing",
+    ),
+];
+
+#[test]
+fn parts_are_printed_in_the_order_of_applying() {
+    let folder = Folder::with(&[]);
+    for (arguments, expected, reason) in CASES {
+        let documents = folder.run(arguments).rendered();
+        assert_eq!(names(&documents), expected, "{reason}: {arguments}");
+    }
+}
+
+/// What the repository says about packages is what is printed for its registry.
+#[test]
+fn the_files_of_the_repository_are_printed_with_their_comments() {
+    let install = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../install");
+    let cases: [(&str, &[&str]); 5] = [
+        (
+            "rights --binding",
+            &[
+                "crossplane/rbac.yaml",
+                "provider-asya/rbac.yaml",
+                "provider-asya/rbac-binding.yaml",
+            ],
+        ),
+        (
+            "packages",
+            &[
+                "provider-asya/runtime-config.yaml",
+                "functions/runtime-config.yaml",
+                "packages/asya.yaml",
+            ],
+        ),
+        (
+            "packages --configuration asya-legacy",
+            &[
+                "provider-asya/runtime-config.yaml",
+                "functions/runtime-config.yaml",
+                "packages/asya-legacy.yaml",
+            ],
+        ),
+        (
+            "platform --transport sqs",
+            &[
+                "transports/sqs.yaml",
+                "platform/sqs.yaml",
+                "flavors/small.yaml",
+            ],
+        ),
+        ("end-actors", &["end-actors/actors.yaml"]),
+    ];
+    for (arguments, files) in cases {
+        let run = Folder::with(&[]).run(&format!("install {arguments} --registry {REGISTRY}"));
+        let texts = files
+            .iter()
+            .map(|file| fs::read_to_string(install.join(file)).unwrap());
+        let expected: Vec<String> = texts.collect();
+        assert_eq!(run.output, expected.join("---\n"), "{arguments}");
+    }
+}
+
+#[test]
+fn names_of_the_user_s_take_the_place_of_those_in_the_files() {
+    let typed = "--registry 127.0.0.1:5000/our/team.eu --version 0.2.0-rc.1 \
+        --crossplane-namespace up -n on";
+    let folder = Folder::with(&[]);
+    let documents = folder
+        .run(&format!(
+            "install rights packages end-actors runtime --binding --without-rbac-manager {typed}"
+        ))
+        .rendered();
+    let text = |object: &Value, pointer: &str| {
+        let value = object.pointer(pointer).and_then(Value::as_str);
+        value.map(str::to_owned)
+    };
+    let mut images = 0;
+    for object in &documents {
+        let kind = text(object, "/kind").unwrap();
+        let name = text(object, "/metadata/name").unwrap();
+        match kind.as_str() {
+            "ClusterRoleBinding" | "RoleBinding" => {
+                let namespace = text(object, "/subjects/0/namespace");
+                assert_eq!(namespace.as_deref(), Some("up"), "{name}");
+            }
+            "Provider" | "Function" | "Configuration" => {
+                let package = text(object, "/spec/package").unwrap();
+                let package = package.strip_prefix("127.0.0.1:5000/our/team.eu/").unwrap();
+                let package = package.strip_suffix(":0.2.0-rc.1").unwrap();
+                let expected = match kind.as_str() {
+                    "Configuration" => package.to_owned(),
+                    _ => format!("our-team-eu-{package}"),
+                };
+                assert_eq!(name, expected);
+                images += 1;
+            }
+            "AsyncActor" => {
+                let image = "127.0.0.1:5000/our/team.eu/asya-end-actors:0.2.0-rc.1";
+                assert_eq!(text(object, "/spec/image").as_deref(), Some(image));
+                images += 1;
+            }
+            _ => {}
+        }
+        let namespace = text(object, "/metadata/namespace");
+        match kind.as_str() {
+            "AsyncActor" | "ConfigMap" => assert_eq!(namespace.as_deref(), Some("on"), "{name}"),
+            "Role" | "RoleBinding" => assert_eq!(namespace.as_deref(), Some("up"), "{name}"),
+            _ => assert_eq!(namespace, None, "{name}"),
+        }
+    }
+    assert_eq!(images, 9 + 4, "packages and end actors");
+}
+
+#[test]
+fn the_newest_runtime_script_is_in_the_config_map() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../runtime/asya_runtime.py");
+    let documents = Folder::with(&[]).run("install runtime").rendered();
+    let expected = fs::read_to_string(script).unwrap();
+    assert_eq!(documents[0]["data"]["asya_runtime.py"], expected);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let folder = Folder::with(&[]);
+    let cases = [
+        (
+            "install",
+            "error: part \"packages\" is of images in a registry of yours, and none is given\n\
+             hint: give it with --registry, ",
+            "nobody publishes packages",
+        ),
+        (
+            "install end-actors",
+            "error: part \"end-actors\" is of images",
+            "nor images",
+        ),
+        (
+            "install --registry https://registry.example.org",
+            "write it as registry.example.org/asya",
+            "a scheme is none",
+        ),
+        (
+            "install --version v1:2 --registry registry.example.org/asya",
+            "expected the tag of an image",
+            "a tag has no colon",
+        ),
+        (
+            "install everything",
+            "[possible values: rights, packages, platform, end-actors, runtime]",
+            "no such part",
+        ),
+        (
+            "install rights --context live",
+            "--apply",
+            "nothing is asked of a cluster otherwise",
+        ),
+    ];
+    for (arguments, message, reason) in cases {
+        let run = folder.run(arguments);
+        assert_eq!((run.code, run.output.as_str()), (2, ""), "{reason}");
+        assert!(run.talk.contains(message), "{reason}: {}", run.talk);
+    }
+}
+
+/// Runs the program where kubectl is this script; what it was called with, and what it was given.
+fn with_kubectl(script: &str, arguments: &str) -> (Run, String, String) {
+    let folder = Folder::with(&[("bin/kubectl", &format!("#!/bin/sh\n{script}"))]);
+    let at = |name: &str| folder.path().join(name);
+    fs::set_permissions(at("bin/kubectl"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = folder.command(arguments);
+    let path = format!("{}:/usr/bin:/bin", at("bin").display());
+    let output = command.env("PATH", path).output().unwrap();
+    let read = |name: &str| fs::read_to_string(at(name)).unwrap_or_default();
+    (Run::of(output), read("calls"), read("given"))
+}
+
+const TAKES_ALL: &str = r#"echo "$*" >> calls; cat >> given; echo "$1: done""#;
+
+#[test]
+fn what_is_printed_is_applied_and_parts_wait_for_packages() {
+    let arguments = "install rights packages platform end-actors --configuration asya-one-step \
+        --registry registry.example.org/asya";
+    let printed = Folder::with(&[]).run(arguments);
+    let typed = format!("{arguments} --apply --context live");
+    let (run, calls, given) = with_kubectl(TAKES_ALL, &typed);
+    assert_eq!(run.code, 0, "{}", run.talk);
+    assert_eq!(
+        calls,
+        "apply --filename - --context live\n\
+         apply --filename - --context live\n\
+         wait --timeout=5m --for=condition=Healthy providers.pkg.crossplane.io/asya-provider-asya \
+         functions.pkg.crossplane.io/asya-function-asya configurations.pkg.crossplane.io/asya-one-step \
+         --context live\n\
+         wait --timeout=5m --for=condition=Established \
+         compositeresourcedefinitions.apiextensions.crossplane.io/asyncactors.asya.sh --context live\n\
+         apply --filename - --context live\n\
+         apply --filename - --context live\n"
+    );
+    let applied = actor::yaml::documents(&given.replace("\napiVersion: ", "\n---\napiVersion: "));
+    let applied: Vec<Value> = applied
+        .unwrap()
+        .into_iter()
+        .filter(Value::is_object)
+        .collect();
+    assert_eq!(applied, printed.documents());
+    assert_eq!(
+        run.output,
+        "apply: done\napply: done\nwait: done\nwait: done\napply: done\napply: done\n"
+    );
+    assert!(
+        run.talk
+            .contains("note: waiting until the packages are healthy")
+    );
+}
+
+#[test]
+fn nothing_is_waited_for_that_nothing_needs() {
+    let cases = [
+        (
+            "install rights packages --registry registry.example.org/asya",
+            2,
+        ),
+        (
+            "install platform end-actors --registry registry.example.org/asya",
+            2,
+        ),
+        ("install runtime", 1),
+    ];
+    for (arguments, expected) in cases {
+        let (run, calls, _) = with_kubectl(TAKES_ALL, &format!("{arguments} --apply"));
+        assert_eq!((run.code, run.talk.as_str()), (0, ""), "{arguments}");
+        assert_eq!(
+            calls,
+            "apply --filename -\n".repeat(expected),
+            "{arguments}"
+        );
+    }
+}
+
+#[test]
+fn the_first_failure_ends_it() {
+    let script = r#"
+echo "$*" >> calls; cat > /dev/null
+case "$(wc -l < calls)" in
+1) echo "applied" ;;
+*) echo "no kind Provider is served" >&2; exit 1 ;;
+esac
+"#;
+    let arguments = "install rights packages platform --registry registry.example.org/asya --apply";
+    let (run, calls, _) = with_kubectl(script, arguments);
+    assert_eq!((run.code, run.output.as_str()), (2, "applied\n"));
+    assert_eq!(
+        run.talk,
+        "no kind Provider is served\nerror: part \"packages\": kubectl apply failed: see above\n"
+    );
+    assert_eq!(calls.lines().count(), 2);
+
+    let waits = r#"cat > /dev/null; case "$1" in wait) echo "timed out" >&2; exit 1 ;; esac"#;
+    let (run, ..) = with_kubectl(waits, arguments);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.talk
+            .contains("error: kubectl wait failed: see above\nhint: "),
+        "{}",
+        run.talk
+    );
+
+    let folder = Folder::with(&[]);
+    let mut command = folder.command("install rights --apply");
+    let run = Run::of(command.env("PATH", folder.path()).output().unwrap());
+    assert_eq!(run.code, 2);
+    assert!(run.talk.contains("cannot run kubectl: "), "{}", run.talk);
+}
