@@ -9,14 +9,12 @@
 
 mod rig;
 
-use std::fs;
-use std::path::Path;
-
-use kube::{Api, ResourceExt as _};
-use provider_asya::kinds::{ClusterProviderConfig, Queue};
+use kube::ResourceExt as _;
+use provider_asya::kinds::Queue;
 use rig::moto::Moto;
+use rig::platform::{make_platform, rendered};
 use rig::rabbitmq::RabbitMq;
-use rig::stage::{self, PROVIDER_NAMESPACE, Stage};
+use rig::stage::{self, Stage};
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -29,48 +27,11 @@ async fn a_message_arrives_in_the_queue_that_an_actor_is_rendered_with() {
         RabbitMq::start(),
         Moto::start()
     );
-    make_platform(&stage, &rabbitmq, &moto).await;
+    make_platform(&stage, &rabbitmq, &moto, &json!({})).await;
     tokio::join!(
         a_sidecar_publishes_to_the_exchange_by_the_actors_name(&stage, &rabbitmq),
         a_sidecar_sends_to_the_queue_by_its_name(&stage, &moto),
     );
-}
-
-/// The configs that the examples' platforms name, leading to the rig's servers.
-async fn make_platform(stage: &Stage, rabbitmq: &RabbitMq, moto: &Moto) {
-    stage.make_namespace(PROVIDER_NAMESPACE).await;
-    let configs: Api<ClusterProviderConfig> = Api::all(stage.client.clone());
-    let own = Some(PROVIDER_NAMESPACE);
-    let transports = [
-        (
-            "rabbitmq",
-            stage::rabbitmq_connection(&rabbitmq.endpoint, own),
-        ),
-        ("sqs", stage::sqs_connection(&moto.endpoint, own)),
-    ];
-    for (transport, connection) in transports {
-        let spec = json!({transport: connection, "countersInterval": "1s"});
-        let config = json!({"metadata": {"name": transport}, "spec": spec});
-        stage::apply(&configs, config).await;
-    }
-}
-
-/// The Queue that the example's actor is rendered with.
-fn rendered(example: &str) -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../examples")
-        .join(example)
-        .join("expected.yaml");
-    let documents = actor::yaml::documents(&fs::read_to_string(path).unwrap()).unwrap();
-    let mut queues = documents
-        .into_iter()
-        .filter(|document| document["kind"] == "Queue");
-    let mut queue = queues.next().unwrap();
-    assert_eq!(queues.next(), None, "{example} has one queue");
-    // The actor itself is not on this cluster, whose garbage collector would miss it.
-    let metadata = queue["metadata"].as_object_mut().unwrap();
-    assert!(metadata.remove("ownerReferences").is_some());
-    queue
 }
 
 /// Applies the object where it says, and waits until its queue can be used.

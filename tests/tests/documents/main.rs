@@ -1,6 +1,7 @@
 //! What `docs/` and `install/` show is true: every manifest is taken by a real API server with
-//! everybody's kinds, everything of `install/` fits together.
+//! everybody's kinds, everything of `install/` fits together, and the commands of `docs/setup` run.
 
+mod commands;
 mod install;
 mod manifests;
 

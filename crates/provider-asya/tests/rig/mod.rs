@@ -14,6 +14,7 @@ pub mod certificates;
 pub mod fake_sqs;
 pub mod fake_sts;
 pub mod moto;
+pub mod platform;
 pub mod proxy;
 pub mod rabbitmq;
 pub mod reverter;
