@@ -156,7 +156,11 @@ async fn a_queue_of_a_claim_s_on_sqs(stage: &Stage, sqs: &Sqs) {
     until_queued(&queues, "text-processor", 2).await;
     let attributes = attributes(sqs, &url).await;
     let of = |name: QueueAttributeName| attributes.get(&name).map_or("", String::as_str);
-    assert_eq!(of(QueueAttributeName::VisibilityTimeout), "600");
+    assert_eq!(
+        of(QueueAttributeName::VisibilityTimeout),
+        "240",
+        "twice the actor's timeout"
+    );
     assert_eq!(
         of(QueueAttributeName::MessageRetentionPeriod),
         "1209600",
