@@ -108,7 +108,7 @@ async fn a_queue_of_the_operator_s_on_rabbitmq(stage: &Stage, rabbitmq: &RabbitM
     until_queued(&queues, "order-router", 4).await;
     let on = json!({"spec": {"forProvider": {"rabbitmq": {"deadLetter": {"enabled": true}}}}});
     queues.change("order-router", on).await;
-    let text = "\"asya-order-router-dlq\"";
+    let text = "\"asya-order-router-dlq\" belongs to \"nobody\"";
     queues
         .until_says("order-router", SYNCED, "False", text)
         .await;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 use tests::documents::files_below;
@@ -107,6 +108,37 @@ fn the_end_actors_render_on_each_transport_with_handlers_that_are_there() {
         let flavor = "install/flavors/small.yaml";
         let output = asya(&["lint", "--strict", actors, &platform, flavor]);
         assert!(output.status.success(), "{}", talk(&output));
+    }
+}
+
+#[test]
+fn probes_ask_where_programs_listen() {
+    let cases = [
+        ("functions/runtime-config.yaml", "function-asya"),
+        ("provider-asya/runtime-config.yaml", "provider-asya"),
+    ];
+    for (file, name) in cases {
+        let output = Command::new(program::path(name)).arg("--help").output();
+        let help = String::from_utf8(output.unwrap().stdout).unwrap();
+        let config = of(file).remove(0);
+        let pod = "/spec/deploymentTemplate/spec/template/spec";
+        let containers = config.pointer(pod).unwrap()["containers"].as_array();
+        let [container] = containers.unwrap().as_slice() else {
+            panic!("{file}: one container");
+        };
+        assert_eq!(
+            container["name"], "package-runtime",
+            "as Crossplane calls it"
+        );
+        for probe in ["readinessProbe", "livenessProbe"] {
+            let ports = ["tcpSocket", "httpGet"].map(|kind| &container[probe][kind]["port"]);
+            let mut ports = ports.into_iter().filter_map(Value::as_u64);
+            let port = ports.next().unwrap_or_else(|| panic!("{file}: {probe}"));
+            assert!(
+                help.contains(&format!(":{port}]")),
+                "{file}: {probe}: {help}"
+            );
+        }
     }
 }
 
