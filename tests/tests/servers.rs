@@ -1,7 +1,7 @@
 //! Every function's own binary on a real port: what Crossplane's specification of
 //! functions and a cluster ask of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use function_sdk_rust::proto::v1::{RequestMeta, Resource, RunFunctionRequest, State};
 use function_sdk_rust::resource::json_to_struct;
@@ -90,11 +90,26 @@ async fn every_function_reports_health_its_services_and_metrics() {
         );
 
         let metrics = function.scrape();
-        assert!(
-            metrics.contains("grpc_server_handled_total"),
-            "{name}: {metrics}"
-        );
+        assert_eq!(described(&metrics), described(METRICS), "{name}: {metrics}");
     }
+}
+
+/// What the reference of metrics is made of.
+const METRICS: &str = include_str!("../../crates/function-kit/src/metrics.txt");
+
+/// The lines that say which families there are, and of which labels their samples are.
+fn described(metrics: &str) -> BTreeSet<String> {
+    let lines = metrics.lines().filter_map(|line| {
+        let is_comment = line.starts_with("# HELP") || line.starts_with("# TYPE");
+        let labels = || line.split(['{', ',']).map(|part| part.split('=').next());
+        let is_call = line.contains("grpc_method=\"RunFunction\"");
+        match (is_comment, is_call) {
+            (true, _) => Some(line.to_owned()),
+            (false, true) => Some(labels().flatten().collect::<Vec<_>>().join(" ")),
+            (false, false) => None,
+        }
+    });
+    lines.collect()
 }
 
 /// The services that the function lists by reflection.

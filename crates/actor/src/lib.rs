@@ -31,6 +31,7 @@
 //! - [`status`] has the words of the STATUS column and the conditions;
 //!   [`queue`], [`binding`], [`health`] and [`provider_config`] are the objects of the
 //!   provider, and [`managed`] is what they share.
+//! - [`variables`] are those of an actor's pod, as a table.
 //! - `schema`, with the feature of that name, makes the XRD from these types.
 
 pub mod binding;
@@ -52,6 +53,7 @@ pub mod spec;
 pub mod status;
 pub mod timeout;
 pub mod transport;
+pub mod variables;
 #[cfg(feature = "yaml")]
 pub mod yaml;
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 mod document;
+pub mod reasons;
 
 pub use document::{QueueStatus, Replicas, StatusDocument};
 
@@ -48,6 +49,52 @@ pub enum Word {
 }
 
 impl Word {
+    /// All of them: what is well, what is under way, what is wrong.
+    pub const ALL: [Self; 18] = [
+        Self::Running,
+        Self::Napping,
+        Self::Degraded,
+        Self::Creating,
+        Self::ScalingUp,
+        Self::ScalingDown,
+        Self::Updating,
+        Self::Terminating,
+        Self::Waiting,
+        Self::TransportError,
+        Self::ScalingError,
+        Self::WorkloadError,
+        Self::PendingResources,
+        Self::ImagePullError,
+        Self::RuntimeError,
+        Self::SidecarError,
+        Self::VolumeError,
+        Self::ConfigError,
+    ];
+
+    /// What it means, in a line.
+    pub fn means(self) -> &'static str {
+        match self {
+            Self::Running => "all is well and pods run",
+            Self::Napping => "scaled to zero until there is work",
+            Self::Degraded => "some pods work, others fail",
+            Self::Creating => "the first objects or pods are on their way",
+            Self::ScalingUp => "more pods are on their way",
+            Self::ScalingDown => "pods are being removed",
+            Self::Updating => "pods are being replaced by those of a new spec",
+            Self::Terminating => "the actor is being deleted",
+            Self::Waiting => "a flavor is missing",
+            Self::TransportError => "there is no usable transport or queue",
+            Self::ScalingError => "autoscaling does not work; the pods do",
+            Self::WorkloadError => "the workload makes no pods that work",
+            Self::PendingResources => "no node has room for a pod",
+            Self::ImagePullError => "an image cannot be pulled",
+            Self::RuntimeError => "the handler's container crashes",
+            Self::SidecarError => "the sidecar crashes",
+            Self::VolumeError => "a volume cannot be mounted",
+            Self::ConfigError => "the spec is invalid, or a ConfigMap or Secret is missing",
+        }
+    }
+
     /// The word as it is shown.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -106,6 +153,18 @@ impl ConditionType {
         Self::TargetResolved,
         Self::ActorReady,
     ];
+
+    /// What it says when it is True, in a line.
+    pub fn means(self) -> &'static str {
+        match self {
+            Self::FlavorsResolved => "the flavors are there and do not contradict each other",
+            Self::TransportReady => "the transport is valid and the queue is there",
+            Self::WorkloadReady => "the workload is there and its pods are well",
+            Self::ScalingReady => "KEDA scales the workload; only on actors that scale or did",
+            Self::TargetResolved => "the workload to bind to is found; only on bound actors",
+            Self::ActorReady => "the summary: the actor can do its work; its reason is the word",
+        }
+    }
 
     /// The type as it is written.
     pub fn as_str(self) -> &'static str {

@@ -64,18 +64,22 @@ impl From<Args> for function_sdk_rust::Args {
     }
 }
 
+/// The command line of the function called `name`.
+pub fn command(name: &'static str) -> clap::Command {
+    // Adding the flags brings the description of their struct.
+    Args::augment_args(clap::Command::new(name))
+        .about(None)
+        .long_about(None)
+        .version(env!("CARGO_PKG_VERSION"))
+}
+
 /// Serves `run` as the function called `name` until SIGTERM. Ends with 0 when
 /// asked to, within a second of the last call, and with 1 when it cannot serve.
 pub fn main<R>(name: &'static str, about: &'static str, run: R) -> ExitCode
 where
     R: Fn(RunFunctionRequest) -> RunFunctionResponse + Send + Sync + 'static,
 {
-    // The description comes last: adding the flags brings that of their struct.
-    let command = Args::augment_args(clap::Command::new(name))
-        .about(about)
-        .long_about(None)
-        .version(env!("CARGO_PKG_VERSION"));
-    let matches = command.get_matches();
+    let matches = command(name).about(about).get_matches();
     let args = match Args::from_arg_matches(&matches) {
         Ok(args) => function_sdk_rust::Args::from(args),
         Err(error) => error.exit(),

@@ -218,7 +218,23 @@ async fn work(
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
+
+    /// The reference of programs is made of this file.
+    #[test]
+    fn help_is_what_the_documents_show() {
+        let mut command = Flags::command().mut_args(|flag| flag.hide_env_values(true));
+        let help = command.render_help().to_string();
+        let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+        let help = lines.join("\n");
+        assert_eq!(
+            help,
+            include_str!("program/help.txt").trim_end(),
+            "found:\n{help}"
+        );
+    }
 
     #[test]
     fn flags_change_what_they_name_and_none_is_needed() {

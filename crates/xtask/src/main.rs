@@ -13,6 +13,7 @@ mod e2e;
 mod generate;
 mod package;
 mod real;
+mod reference;
 mod test;
 mod tidy;
 mod workspace;

@@ -1,0 +1,195 @@
+//! Pages about kinds: what may be written, and what is reported.
+
+use actor::schema;
+use actor::spec::INFRASTRUCTURE;
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use super::page::Page;
+use super::schema::{Field, fields, rules, text};
+
+const FIELDS: [&str; 3] = ["Field", "Type", "What it is"];
+
+/// Fields of an AsyncActor.
+pub(super) fn actor() -> Result<String> {
+    let xrd = schema::xrd();
+    let version = &xrd["spec"]["versions"][0];
+    let kind = of_version(version)?;
+    let mut page = Page::new("AsyncActor");
+    page.text("`apiVersion: asya.sh/v1alpha1`, namespaced. Short names `asya`, `asyas`; category `asya`. No field has a default in the schema: flavors come first. `asya explain` shows what each came to.");
+    page.heading("spec");
+    page.table(FIELDS, rows(&kind["spec"]));
+    page.heading("status");
+    page.table(FIELDS, rows(&kind["status"]));
+    page.heading("Rules of the API server");
+    page.text("Broken rules are refused when the object is written, with these words. Rules about the merged spec are the functions' and `asya lint`'s.");
+    for message in rules(&version["schema"]["openAPIV3Schema"]) {
+        page.text(&format!("- {message}"));
+    }
+    page.heading("Columns");
+    page.text("Those of `-o wide` are marked. Crossplane adds its own after ours.");
+    page.table(["Column", "From", "Wide"], columns(version));
+    Ok(page.end())
+}
+
+/// What a flavor may set.
+pub(super) fn flavors() -> Result<String> {
+    let schema = schema::spec();
+    let properties = schema["properties"]
+        .as_object()
+        .context("the spec has no properties")?;
+    let mut page = Page::new("Fields of a flavor");
+    page.text("`data` of a flavor is a part of an actor's `spec`. [actor.md](actor.md) has what is inside of each field, [flavors](../flavors.md) who wins.");
+    page.table(
+        ["Field", "Two flavors that both set it", "What it is"],
+        properties
+            .iter()
+            .filter(|(name, _)| !INFRASTRUCTURE.contains(&name.as_str()))
+            .map(|(name, property)| {
+                [
+                    format!("`{name}`"),
+                    merged(property).to_owned(),
+                    text(property),
+                ]
+            }),
+    );
+    page.text(&format!(
+        "A flavor cannot set {}: they are left out before anything is compared.",
+        INFRASTRUCTURE.map(|name| format!("`{name}`")).join(", ")
+    ));
+    Ok(page.end())
+}
+
+/// How the values of two flavors become one.
+fn merged(property: &Value) -> &'static str {
+    match property["type"].as_str() {
+        Some("array") => "are appended, in order",
+        Some("object") => "are merged key by key; the same leaf twice is a conflict",
+        _ => "conflict",
+    }
+}
+
+/// The platform's settings.
+pub(super) fn platform() -> Result<String> {
+    let mut page = Page::new("The platform's settings");
+    page.text("`data` of the EnvironmentConfig `asya-platform`. `\"\"` and `null` mean that a setting is not set. [docs/transports.md](../transports.md) shows the transports.");
+    page.table(FIELDS, rows(&schema::settings()));
+    Ok(page.end())
+}
+
+/// The kinds of the provider.
+pub(super) fn provider() -> Result<String> {
+    let mut page = Page::new("Kinds of the provider");
+    page.text("`apiVersion: provider.asya.sh/v1alpha1`. Actors make Queue, WorkloadBinding and ActorHealth; the configs are yours.");
+    for crd in [
+        schema::queue_crd(),
+        schema::cluster_provider_config_crd(),
+        schema::provider_config_crd(),
+        schema::binding_crd(),
+        schema::health_crd(),
+        schema::usage_crd(),
+    ] {
+        let name = crd["spec"]["names"]["kind"].as_str();
+        let version = &crd["spec"]["versions"][0];
+        page.heading(name.context("a CRD has no kind")?);
+        page.text(&text(&version["schema"]["openAPIV3Schema"]));
+        page.text(&format!(
+            "{}.",
+            crd["spec"]["scope"].as_str().unwrap_or_default()
+        ));
+        page.table(FIELDS, of_kind(of_version(version)?));
+        let rules = rules(&version["schema"]["openAPIV3Schema"]);
+        if !rules.is_empty() {
+            page.text("The API server refuses what breaks a rule:");
+            for message in rules {
+                page.text(&format!("- {message}"));
+            }
+        }
+    }
+    Ok(page.end())
+}
+
+/// Inputs of the steps.
+pub(super) fn inputs() -> Result<String> {
+    let steps = [
+        (
+            "resolve-flavors",
+            schema::input_crd::<function_resolve_flavors::Input>("resolve-flavors"),
+        ),
+        (
+            "render-queue",
+            schema::input_crd::<function_render_queue::Input>("render-queue"),
+        ),
+        (
+            "render-deployment",
+            schema::input_crd::<function_render_deployment::Input>("render-deployment"),
+        ),
+        (
+            "inject-sidecar",
+            schema::input_crd::<function_inject_sidecar::Input>("inject-sidecar"),
+        ),
+        (
+            "render-scaledobject",
+            schema::input_crd::<function_render_scaledobject::Input>("render-scaledobject"),
+        ),
+        (
+            "report-status",
+            schema::input_crd::<function_report_status::Input>("report-status"),
+        ),
+        ("asya", schema::input_crd::<function_asya::Input>("asya")),
+    ];
+    let mut page = Page::new("Inputs of the steps");
+    page.text("None is needed. `platform` holds the [platform's settings](platform.md) and is laid over them, key by key; its keys are not repeated here.");
+    for (step, crd) in steps {
+        let version = &crd["spec"]["versions"][0];
+        let kind = of_version(version)?;
+        page.heading(step);
+        page.text(&text(&version["schema"]["openAPIV3Schema"]));
+        let fields = fields(&Value::from(serde_json::json!({"properties": kind})));
+        let own = fields
+            .iter()
+            .filter(|field| !is_of_every_object(field) && !field.path.contains("platform."));
+        page.table(FIELDS, own.map(Field::row));
+    }
+    Ok(page.end())
+}
+
+/// The properties of an object of that version.
+fn of_version(version: &Value) -> Result<&Value> {
+    let properties = version["schema"]["openAPIV3Schema"].get("properties");
+    properties.context("a kind has no properties")
+}
+
+fn rows(schema: &Value) -> Vec<[String; 3]> {
+    fields(schema).iter().map(Field::row).collect()
+}
+
+/// Rows of a kind's own fields.
+fn of_kind(properties: &Value) -> Vec<[String; 3]> {
+    let whole = serde_json::json!({"properties": properties});
+    let fields = fields(&whole);
+    let own = fields.iter().filter(|field| !is_of_every_object(field));
+    own.map(Field::row).collect()
+}
+
+fn is_of_every_object(field: &Field) -> bool {
+    ["apiVersion", "kind", "metadata"].contains(&field.path.as_str())
+}
+
+fn columns(version: &Value) -> Vec<[String; 3]> {
+    let columns = version["additionalPrinterColumns"].as_array();
+    columns
+        .into_iter()
+        .flatten()
+        .map(|column| {
+            let text = |key: &str| column[key].as_str().unwrap_or_default();
+            let is_wide = column["priority"] == 1;
+            let wide = if is_wide { "yes" } else { "" };
+            [
+                text("name").to_owned(),
+                format!("`{}`", text("jsonPath")),
+                wide.to_owned(),
+            ]
+        })
+        .collect()
+}
