@@ -23,9 +23,7 @@ pub(super) fn actor() -> Result<String> {
     page.table(FIELDS, rows(&kind["status"]));
     page.heading("Rules of the API server");
     page.text("Broken rules are refused when the object is written, with these words. Rules about the merged spec are the functions' and `asya lint`'s.");
-    for message in rules(&version["schema"]["openAPIV3Schema"]) {
-        page.text(&format!("- {message}"));
-    }
+    page.list(rules(&version["schema"]["openAPIV3Schema"]));
     page.heading("Columns");
     page.text("Those of `-o wide` are marked. Crossplane adds its own after ours.");
     page.table(["Column", "From", "Wide"], columns(version));
@@ -54,7 +52,7 @@ pub(super) fn flavors() -> Result<String> {
             }),
     );
     page.text(&format!(
-        "A flavor cannot set {}: they are left out before anything is compared.",
+        "A flavor cannot set {}: they are left out before anything is compared. Of `queue` it gives `deadLetter` only.",
         INFRASTRUCTURE.map(|name| format!("`{name}`")).join(", ")
     ));
     Ok(page.end())
@@ -101,9 +99,7 @@ pub(super) fn provider() -> Result<String> {
         let rules = rules(&version["schema"]["openAPIV3Schema"]);
         if !rules.is_empty() {
             page.text("The API server refuses what breaks a rule:");
-            for message in rules {
-                page.text(&format!("- {message}"));
-            }
+            page.list(rules);
         }
     }
     Ok(page.end())

@@ -25,6 +25,14 @@ impl Page {
         self.line(&format!("\n{text}"));
     }
 
+    /// A list.
+    pub(super) fn list(&mut self, items: impl IntoIterator<Item = String>) {
+        self.line("");
+        for item in items {
+            self.line(&format!("- {item}"));
+        }
+    }
+
     /// A fenced block.
     pub(super) fn block(&mut self, text: &str) {
         let lines = text.trim_end().lines().map(str::trim_end);

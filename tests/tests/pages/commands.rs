@@ -1,0 +1,272 @@
+//! Commands of the pages are run, and print what the pages show.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+use tests::program::{self, repository};
+
+use crate::page::{Block, Page, pages};
+
+/// Programs that [`STAND_IN`] stands for.
+const STOOD_FOR: [&str; 12] = [
+    "asya",
+    "aws",
+    "cargo",
+    "crossplane",
+    "curl",
+    "docker",
+    "helm",
+    "kubectl",
+    "rabbitmqctl",
+    "rabbitmq-plugins",
+    "rustup",
+    "skopeo",
+];
+
+/// What is run in their place.
+const STAND_IN: &str = include_str!("stand-in.sh");
+
+/// Programs of the system that pages may use.
+const OF_THE_SYSTEM: [&str; 17] = [
+    "base64", "bash", "cat", "cp", "cut", "diff", "grep", "head", "ls", "mkdir", "mv", "rm", "sed",
+    "sh", "sort", "tail", "tr",
+];
+
+/// What of the repository is in the folder in which commands run.
+const OF_THE_REPOSITORY: [&str; 9] = [
+    "Dockerfile",
+    "apis",
+    "crates",
+    "docs",
+    "examples",
+    "install",
+    "package",
+    "runtime",
+    "tests",
+];
+
+/// Blocks that are not run: a part of a page's path, the beginning of the block, and why.
+const NOT_RUN: [(&str, &str, &str); 2] = [
+    (
+        "docs/performance.md",
+        "",
+        "measures for minutes what tests of their own hold",
+    ),
+    (
+        "docs/setup/packages.md",
+        "skopeo copy",
+        "fetches an image; what is made of it, tests/tests/images.rs shows",
+    ),
+];
+
+#[test]
+fn every_command_runs_and_prints_what_is_shown() {
+    let mut faults = Vec::new();
+    let mut run = 0;
+    for page in pages() {
+        let folder = Folder::new(&page);
+        let mut shown: Option<(String, String)> = None;
+        for block in page.blocks() {
+            match block.language.as_str() {
+                "yaml" => folder.keep(&block),
+                "sh" if is_run(&block) => {
+                    run += 1;
+                    match folder.run(&block) {
+                        Ok(output) => {
+                            shown = Some((block.place.clone(), output));
+                            continue;
+                        }
+                        Err(fault) => faults.push(fault),
+                    }
+                }
+                "text" if block.follows => {
+                    if let Some((place, output)) = &shown {
+                        let expected: Vec<&str> = block.text.lines().collect();
+                        let found: Vec<&str> = output.lines().map(str::trim_end).collect();
+                        if !is_like(&expected, &found) {
+                            faults.push(format!("{place}: prints\n{output}"));
+                        }
+                    }
+                }
+                _ => {}
+            }
+            shown = None;
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+    assert!(run >= 30, "only {run} blocks were run");
+}
+
+#[test]
+fn what_is_not_run_is_on_a_page() {
+    for (path, begin, reason) in NOT_RUN {
+        let is_there = pages()
+            .iter()
+            .filter(|page| page.path.contains(path))
+            .any(|page| {
+                let blocks = page.blocks();
+                let mut commands = blocks.iter().filter(|block| block.language == "sh");
+                commands.any(|block| block.text.starts_with(begin))
+            });
+        assert!(
+            is_there,
+            "{path}: no block begins with {begin:?} ({reason})"
+        );
+    }
+}
+
+#[test]
+fn dots_stand_for_any_number_of_lines() {
+    let cases: [(&[&str], &[&str], bool); 6] = [
+        (&["a", "b"], &["a", "b"], true),
+        (&["a"], &["a", "b"], false),
+        (&["a", "..."], &["a", "b", "c"], true),
+        (&["...", "c"], &["a", "b", "c"], true),
+        (&["a", "...", "b"], &["a", "b"], true),
+        (&["a", "...", "b"], &["a", "c"], false),
+    ];
+    for (expected, found, is_expected) in cases {
+        assert_eq!(
+            is_like(expected, found),
+            is_expected,
+            "{expected:?} {found:?}"
+        );
+    }
+}
+
+fn is_run(block: &Block) -> bool {
+    !NOT_RUN
+        .iter()
+        .any(|(path, begin, _)| block.place.contains(path) && block.text.starts_with(begin))
+}
+
+/// Whether the lines are the expected ones.
+fn is_like(expected: &[&str], found: &[&str]) -> bool {
+    match expected.split_first() {
+        None => found.is_empty(),
+        Some((&"...", rest)) => (0..=found.len()).any(|from| is_like(rest, &found[from..])),
+        Some((line, rest)) => found
+            .split_first()
+            .is_some_and(|(first, others)| first == line && is_like(rest, others)),
+    }
+}
+
+/// Where the commands of a page run.
+struct Folder {
+    folder: TempDir,
+}
+
+impl Folder {
+    fn new(page: &Page) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let programs = folder.path().join("bin");
+        fs::create_dir(&programs).unwrap();
+        for name in STOOD_FOR {
+            let path = programs.join(name);
+            fs::write(&path, STAND_IN).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        for name in OF_THE_SYSTEM {
+            let paths = [
+                Path::new("/usr/bin").join(name),
+                Path::new("/bin").join(name),
+            ];
+            let path = paths.iter().find(|path| path.exists());
+            symlink(
+                path.unwrap_or_else(|| panic!("there is no {name}")),
+                programs.join(name),
+            )
+            .unwrap();
+        }
+        let work = folder.path().join("work");
+        fs::create_dir(&work).unwrap();
+        for name in OF_THE_REPOSITORY {
+            symlink(repository().join(name), work.join(name)).unwrap();
+        }
+        fs::write(folder.path().join("cluster.yaml"), of_a_cluster(page)).unwrap();
+        Self { folder }
+    }
+
+    /// Writes what the page says to write.
+    fn keep(&self, block: &Block) {
+        if let Some(name) = block.note("file") {
+            let path = self.folder.path().join("work").join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, &block.text).unwrap();
+        }
+    }
+
+    /// What the block prints, or what went wrong.
+    fn run(&self, block: &Block) -> Result<String, String> {
+        let root = self.folder.path();
+        let output = Command::new("/bin/bash")
+            .args(["-c", &script(&block.text)])
+            .current_dir(root.join("work"))
+            .env_clear()
+            .env("ASYA", program::path("asya"))
+            .env("CLUSTER", root.join("cluster.yaml"))
+            .env("HOME", root)
+            .env("NO_COLOR", "1")
+            .env("PASSWORD", "a-password")
+            .env("PATH", root.join("bin"))
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() {
+            Ok(text)
+        } else {
+            Err(format!("{}: {}: {text}", block.place, output.status))
+        }
+    }
+}
+
+/// The objects that a page shows and that a cluster would have: of several of a name the first.
+fn of_a_cluster(page: &Page) -> String {
+    let mut seen = Vec::new();
+    let mut text = String::new();
+    for block in page
+        .blocks()
+        .iter()
+        .filter(|block| block.language == "yaml")
+    {
+        for document in actor::yaml::documents(&block.text).unwrap_or_default() {
+            let key = (
+                document["kind"].clone(),
+                document["metadata"]["name"].clone(),
+            );
+            let is_read = ["AsyncActor", "EnvironmentConfig"]
+                .map(Into::into)
+                .contains(&key.0);
+            if is_read && !seen.contains(&key) {
+                seen.push(key);
+                text.push_str("---\n");
+                text.push_str(&actor::yaml::write(&document).unwrap());
+            }
+        }
+    }
+    text
+}
+
+/// The block as a script that ends with the first line that fails, and where lines fail that must.
+fn script(text: &str) -> String {
+    let mut script = "exec 2>&1; set -euo pipefail\n".to_owned();
+    for line in text.lines() {
+        match line.split_once(" # exits ") {
+            Some((command, code)) => {
+                let code = code.split(|letter: char| !letter.is_ascii_digit()).next();
+                let code = code.unwrap_or_default();
+                script.push_str(&format!(
+                    "code=0; {command} || code=$?; [ $code = {code} ] || {{ echo \"exits $code\"; exit 65; }}\n"
+                ));
+            }
+            None => {
+                script.push_str(line);
+                script.push('\n');
+            }
+        }
+    }
+    script
+}

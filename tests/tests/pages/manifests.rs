@@ -1,0 +1,199 @@
+//! Manifests of the pages: actors, flavors and platforms are linted and rendered by `asya`.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::{Value, json};
+use tests::program::{asya, repository, talk};
+
+use crate::page::{Block, Page, pages};
+
+/// Kinds that a real API server judges, in tests of their own.
+const OF_A_CLUSTER: [&str; 16] = [
+    "ClusterProviderConfig",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Composition",
+    "Configuration",
+    "DeploymentRuntimeConfig",
+    "Function",
+    "ImageConfig",
+    "Namespace",
+    "NetworkPolicy",
+    "Provider",
+    "ProviderConfig",
+    "Queue",
+    "Role",
+    "RoleBinding",
+    "Secret",
+];
+
+/// Kinds that commands of the page itself judge: the block must say `# file: …`.
+const OF_COMMANDS: [&str; 1] = ["ActorTest"];
+
+/// Manifests that are wrong on purpose, by page and name, and why.
+const WRONG: [(&str, &str, &str); 1] = [(
+    "docs/tutorial.md",
+    "typo",
+    "the page shows what lint says of it",
+)];
+
+#[test]
+fn every_manifest_is_valid() {
+    let mut faults = Vec::new();
+    let mut judged = 0;
+    for page in pages() {
+        let flavors = flavors_of(&page);
+        for block in page
+            .blocks()
+            .iter()
+            .filter(|block| block.language == "yaml")
+        {
+            for document in documents(block, &mut faults) {
+                let kind = document["kind"].as_str().unwrap_or_default();
+                match kind {
+                    "AsyncActor" if !is_wrong(&page, &document) => {
+                        judged += 1;
+                        faults.extend(judge(block, &document, &flavors));
+                    }
+                    "AsyncActor" | "EnvironmentConfig" => {}
+                    _ if OF_A_CLUSTER.contains(&kind) => {}
+                    _ if OF_COMMANDS.contains(&kind) && block.note("file").is_some() => {}
+                    _ => faults.push(format!("{}: nothing judges kind {kind:?}", block.place)),
+                }
+            }
+        }
+        faults.extend(lint_all(&page, &flavors));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(judged >= 15, "only {judged} actors were found");
+}
+
+/// The objects of a block. A spec alone is that of an actor; what says of what it is a part is
+/// only read.
+fn documents(block: &Block, faults: &mut Vec<String>) -> Vec<Value> {
+    let documents = match actor::yaml::documents(&block.text) {
+        Ok(documents) => documents,
+        Err(error) => {
+            faults.push(format!("{}: {error}", block.place));
+            return Vec::new();
+        }
+    };
+    if block.note("part of").is_some() {
+        return Vec::new();
+    }
+    documents
+        .into_iter()
+        .filter_map(|document| {
+            if document["kind"].is_string() {
+                return Some(document);
+            }
+            let keys: Vec<&String> = document.as_object()?.keys().collect();
+            if keys != ["spec"] {
+                faults.push(format!("{}: say '# part of: …'", block.place));
+                return None;
+            }
+            let mut actor = json!({
+                "apiVersion": "asya.sh/v1alpha1", "kind": "AsyncActor",
+                "metadata": {"name": "part", "namespace": "default"},
+                "spec": {"image": "app:1", "handler": "app.handle"},
+            });
+            for (key, value) in document["spec"].as_object()? {
+                actor["spec"][key] = value.clone();
+            }
+            Some(actor)
+        })
+        .collect()
+}
+
+fn said(output: &std::process::Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        talk(output)
+    )
+}
+
+fn is_wrong(page: &Page, document: &Value) -> bool {
+    let name = document["metadata"]["name"].as_str().unwrap_or_default();
+    let mut wrong = WRONG.iter();
+    wrong.any(|(path, wrong, _)| *path == page.path && *wrong == name)
+}
+
+/// The EnvironmentConfigs of the page by name, the first of each, and those of an example and of
+/// a platform where the page has none.
+fn flavors_of(page: &Page) -> BTreeMap<String, Value> {
+    let mut flavors = BTreeMap::new();
+    let blocks = page.blocks();
+    let of_page = blocks
+        .iter()
+        .filter(|block| block.language == "yaml")
+        .flat_map(|block| actor::yaml::documents(&block.text).unwrap_or_default());
+    let example = repository().join("examples/gpu-inference/flavors.yaml");
+    let example = fs::read_to_string(example).unwrap();
+    let platform = json!({
+        "apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "EnvironmentConfig",
+        "metadata": {"name": "asya-platform"},
+        "data": {
+            "defaultTransport": "rabbitmq",
+            "runtime": {"adapterImage": "registry.example.org/asya/asya-rest-adapter:v0.1.0"},
+            "transports": {
+                "rabbitmq": {"type": "rabbitmq", "config": {
+                    "host": "rabbitmq.queues.svc.cluster.local",
+                    "managementHost": "rabbitmq.queues.svc.cluster.local", "managementPort": 15672,
+                    "usernameSecretRef": {"name": "rabbitmq", "key": "username"},
+                    "passwordSecretRef": {"name": "rabbitmq", "key": "password"},
+                }},
+                "sqs": {"type": "sqs", "config": {"region": "eu-west-1"}},
+            },
+        },
+    });
+    let others = actor::yaml::documents(&example).unwrap();
+    for document in of_page.chain(others).chain([platform]) {
+        if document["kind"] == "EnvironmentConfig" {
+            let name = document["metadata"]["name"].as_str().unwrap_or_default();
+            flavors.entry(name.to_owned()).or_insert(document);
+        }
+    }
+    flavors
+}
+
+/// What lint and render say of an actor with the flavors that it names.
+fn judge(block: &Block, actor: &Value, flavors: &BTreeMap<String, Value>) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, documents: &[&Value]| {
+        let text = actor::yaml::write_stream(documents.iter().copied()).unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let file = write("actor.yaml", &[actor]);
+    let named = actor["spec"]["flavors"].as_array().into_iter().flatten();
+    let named: Vec<&str> = named
+        .filter_map(Value::as_str)
+        .chain(["asya-platform"])
+        .collect();
+    let named = flavors
+        .iter()
+        .filter(|(name, _)| named.contains(&name.as_str()));
+    let named: Vec<&Value> = named.map(|(_, flavor)| flavor).collect();
+    let others = write("others.yaml", &named);
+    [
+        asya(&["lint", "--strict", &file, &others]),
+        asya(&["render", &file, "-e", &others]),
+    ]
+    .iter()
+    .filter(|output| !output.status.success())
+    .map(|output| format!("{}: {}", block.place, said(output)))
+    .collect()
+}
+
+/// What lint says of all flavors of a page together.
+fn lint_all(page: &Page, flavors: &BTreeMap<String, Value>) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("flavors.yaml");
+    fs::write(&path, actor::yaml::write_stream(flavors.values()).unwrap()).unwrap();
+    let output = asya(&["lint", &path.display().to_string()]);
+    let is_wrong = !output.status.success();
+    is_wrong.then(|| format!("{}: {}", page.path, said(&output)))
+}

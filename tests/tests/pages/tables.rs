@@ -1,0 +1,192 @@
+//! The tables from which the reference is written have all that the code has, and nothing else.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use actor::status::reasons::{ANYWHERE, REASONS, is_known};
+use actor::status::{ConditionType, Word};
+use actor::variables::VARIABLES;
+use serde_json::Value;
+use tests::examples::documents as documents_of;
+use tests::program::repository;
+
+/// Variables of the adapters, whose own page has them.
+const OF_ADAPTERS: &str = "ASYA_TARGET_";
+
+#[test]
+fn every_condition_that_a_function_has_ever_answered_is_in_the_table() {
+    let mut unknown = BTreeSet::new();
+    let mut seen = 0;
+    for (file, document) in answers() {
+        let lists = [&document["conditions"], &document["status"]["conditions"]];
+        for condition in lists.into_iter().filter_map(Value::as_array).flatten() {
+            let text = |key: &str| condition[key].as_str().unwrap_or_default();
+            let mut types = ConditionType::ALL.into_iter();
+            let Some(of) = types.find(|of| of.as_str() == text("type")) else {
+                continue;
+            };
+            seen += 1;
+            let (status, reason) = (text("status"), text("reason"));
+            let is_word = || Word::ALL.iter().any(|word| word.as_str() == reason);
+            let is_listed =
+                is_known(of, status, reason) || of == ConditionType::ActorReady && is_word();
+            if !is_listed {
+                unknown.insert(format!("{of} {status} {reason} ({})", file.display()));
+            }
+        }
+    }
+    let unknown: Vec<String> = unknown.into_iter().collect();
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+    assert!(seen > 500, "only {seen} conditions were found");
+}
+
+#[test]
+fn every_reason_in_the_table_is_somebodys() {
+    let table = repository().join("crates/actor/src/status/reasons.rs");
+    let mut sources: Vec<String> = files("crates", "rs")
+        .into_iter()
+        .filter(|file| *file != table)
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    sources.extend(
+        files("tests/live", "yaml")
+            .iter()
+            .map(|file| fs::read_to_string(file).unwrap()),
+    );
+    let of_conditions = REASONS.iter().flat_map(|(_, reasons)| *reasons);
+    let nobodys: Vec<&str> = of_conditions
+        .chain(ANYWHERE)
+        .map(|reason| reason.name)
+        // Crossplane's own.
+        .filter(|name| *name != "FatalError")
+        .filter(|name| {
+            let quoted = format!("\"{name}\"");
+            !sources.iter().any(|source| source.contains(&quoted))
+        })
+        .filter(|name| !answered(name))
+        .collect();
+    assert!(nobodys.is_empty(), "nothing says {nobodys:?}");
+}
+
+#[test]
+fn every_word_and_every_common_reason_has_a_cure_on_its_page() {
+    let page = fs::read_to_string(repository().join("docs/statuses.md")).unwrap();
+    let words = Word::ALL.iter().map(|word| word.as_str());
+    let common = ANYWHERE.iter().map(|reason| reason.name);
+    let missing: Vec<&str> = words
+        .chain(common)
+        .filter(|name| !page.contains(&format!("`{name}`")))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "docs/statuses.md does not explain {missing:?}"
+    );
+}
+
+#[test]
+fn every_environment_variable_is_in_the_table_and_no_other_is() {
+    let listed: BTreeSet<&str> = VARIABLES.iter().map(|variable| variable.name).collect();
+    let mut used = BTreeSet::new();
+    let table = repository().join("crates/actor/src/variables.rs");
+    let mut sources = files("crates", "rs");
+    sources.retain(|file| {
+        let path = file.display().to_string();
+        *file != table && path.contains("/src/") && !path.contains("/real/")
+    });
+    sources.push(repository().join("runtime/asya_runtime.py"));
+    for file in sources {
+        let text = fs::read_to_string(&file).unwrap();
+        let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+        used.extend(quoted_names(text));
+    }
+    for (_, document) in answers() {
+        names_of_env(&document, &mut used);
+    }
+    let unlisted: Vec<&String> = used
+        .iter()
+        .filter(|name| !listed.contains(name.as_str()) && !name.starts_with(OF_ADAPTERS))
+        .collect();
+    assert!(unlisted.is_empty(), "not in the table: {unlisted:?}");
+    let unused: Vec<&&str> = listed
+        .iter()
+        .filter(|name| !used.contains(**name))
+        .collect();
+    assert!(unused.is_empty(), "nothing uses {unused:?}");
+}
+
+/// Whole names of ours between quotation marks.
+fn quoted_names(text: &str) -> BTreeSet<String> {
+    let parts = text.split('"').filter(|part| part.starts_with("ASYA_"));
+    let is_name = |part: &&str| {
+        let mut letters = part.chars();
+        !part.ends_with('_') && letters.all(|letter| letter.is_ascii_uppercase() || letter == '_')
+    };
+    parts.filter(is_name).map(str::to_owned).collect()
+}
+
+/// Names from the table in every `env` of a document.
+fn names_of_env(document: &Value, names: &mut BTreeSet<String>) {
+    match document {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let variables = value.as_array().filter(|_| key == "env");
+                for variable in variables.into_iter().flatten() {
+                    let name = variable["name"].as_str().unwrap_or_default();
+                    // Cases also give such that only they know, to see them passed on.
+                    if VARIABLES.iter().any(|listed| listed.name == name) {
+                        names.insert(name.to_owned());
+                    }
+                }
+                names_of_env(value, names);
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|item| names_of_env(item, names)),
+        _ => {}
+    }
+}
+
+/// Whether a function has ever answered with the reason.
+fn answered(reason: &str) -> bool {
+    let line = format!("reason: {reason}");
+    let mut files = expected_files().into_iter();
+    files.any(|file| fs::read_to_string(file).unwrap().contains(&line))
+}
+
+/// What functions are expected to answer.
+fn answers() -> Vec<(PathBuf, Value)> {
+    let mut answers = Vec::new();
+    for file in expected_files() {
+        for document in documents_of(&file) {
+            answers.push((file.clone(), document));
+        }
+    }
+    answers
+}
+
+fn expected_files() -> Vec<PathBuf> {
+    let mut files = [files("crates", "yaml"), files("examples", "yaml")].concat();
+    files.retain(|file| {
+        let name = file.file_name().unwrap_or_default();
+        name == "response.yaml" || name == "expected.yaml"
+    });
+    files
+}
+
+/// Every file of that kind below a folder of the repository.
+fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    below(&repository().join(folder), extension, &mut files);
+    files
+}
+
+fn below(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            below(&path, extension, files);
+        } else if path.extension().is_some_and(|found| found == extension) {
+            files.push(path);
+        }
+    }
+}
