@@ -111,14 +111,11 @@ fn every_command_runs_and_prints_what_is_shown() {
 #[test]
 fn what_is_not_run_is_on_a_page() {
     for (path, begin, reason) in NOT_RUN {
-        let is_there = pages()
-            .iter()
-            .filter(|page| page.path == path)
-            .any(|page| {
-                let blocks = page.blocks();
-                let mut commands = blocks.iter().filter(|block| block.language == "sh");
-                commands.any(|block| block.text.starts_with(begin))
-            });
+        let is_there = pages().iter().filter(|page| page.path == path).any(|page| {
+            let blocks = page.blocks();
+            let mut commands = blocks.iter().filter(|block| block.language == "sh");
+            commands.any(|block| block.text.starts_with(begin))
+        });
         assert!(
             is_there,
             "{path}: no block begins with {begin:?} ({reason})"

@@ -126,7 +126,9 @@ fn flavors_of(page: &Page) -> BTreeMap<String, Value> {
         .filter(|block| block.language == "yaml")
         .flat_map(|block| actor::yaml::documents(&block.text).unwrap_or_default());
     let others = SHARED_FLAVORS.map(|file| repository().join(file));
-    let others = others.iter().flat_map(|file| tests::examples::documents(file));
+    let others = others
+        .iter()
+        .flat_map(|file| tests::examples::documents(file));
     let platform = json!({
         "apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "EnvironmentConfig",
         "metadata": {"name": "asya-platform"},
