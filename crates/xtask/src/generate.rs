@@ -1,6 +1,6 @@
 //! Files that follow from Rust types or tables, kept in git and proven fresh.
 //!
-//! To add one, add an entry to [`GENERATED`], or to [`reference::PAGES`].
+//! To add one, add an entry to [`GENERATED`], or to [`crate::reference::PAGES`].
 //! A producer must be deterministic: same sources, same bytes, on every machine.
 
 use std::fs;
@@ -11,7 +11,7 @@ use actor::schema;
 use anyhow::{Context, Result};
 use schemars::JsonSchema;
 
-use crate::{Verdict, cannot, real, reference};
+use crate::{Verdict, cannot, real};
 
 /// One generated file.
 #[derive(Clone, Copy)]
@@ -108,7 +108,7 @@ fn input<T: JsonSchema>(step: &str) -> Result<String> {
 
 /// Writes the files that differ, or with `check` only names them and asks for a new run.
 pub(crate) fn run(root: &Path, check: bool, out: &mut impl Write) -> Result<Verdict> {
-    let pages = reference::PAGES.iter();
+    let pages = crate::reference::PAGES.iter();
     let pages = pages.map(|&(path, content)| Generated { path, content });
     let files = GENERATED.iter().copied().chain(pages);
     refresh(root, &files.collect::<Vec<_>>(), check, out)

@@ -46,7 +46,7 @@ fn every_page_is_reached_from_the_first() {
         .map(|page| (PathBuf::from(&page.path), page))
         .collect();
     let mut reached = BTreeSet::new();
-    let mut next = vec![PathBuf::from("docs/README.md")];
+    let mut next = vec![PathBuf::from("README.md")];
     while let Some(path) = next.pop() {
         let Some(page) = all.get(&path) else { continue };
         if reached.insert(path) {
