@@ -11,7 +11,7 @@ use actor::schema;
 use anyhow::{Context, Result};
 use schemars::JsonSchema;
 
-use crate::{Verdict, cannot, real};
+use crate::{Verdict, cannot, inventory, real};
 
 /// One generated file.
 #[derive(Clone, Copy)]
@@ -26,6 +26,10 @@ const GENERATED: &[Generated] = &[
     Generated {
         path: "crates/xtask/real/README.md",
         content: real::readme,
+    },
+    Generated {
+        path: "docs/dependencies.md",
+        content: inventory::page,
     },
     Generated {
         path: "apis/asyncactors.asya.sh/definition.yaml",

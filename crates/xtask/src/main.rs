@@ -4,13 +4,20 @@
 //! - `generate` writes the files that follow from the Rust types, or checks that they are fresh;
 //! - `package` makes images and Crossplane packages;
 //! - `tidy` enforces what neither the compiler nor clippy can;
+//! - `deny` judges licences and sources of everything in the dependency graph;
+//! - `bench` measures the functions against a stock echo function;
+//! - `fuzz` runs the property tests with as many cases as one likes;
 //! - `test` runs every test there is, in the order in which they need each other;
 //! - `e2e` plays the life of an actor on real parts, KEDA's operator among them.
 //!
 //! Exit code 0: done, or everything holds; 1: a check found something; 2: the chore itself failed.
 
+mod bench;
+mod deny;
 mod e2e;
+mod fuzz;
 mod generate;
+mod inventory;
 mod package;
 mod real;
 mod reference;
@@ -50,6 +57,12 @@ enum Chore {
     Package(package::Options),
     /// Check the project's invariants and report every violation
     Tidy,
+    /// Check licences, bans and sources of the dependency graph against deny.toml
+    Deny(deny::Options),
+    /// Measure every function against a stock echo function, and print tables in Markdown
+    Bench(bench::Options),
+    /// Send arbitrary and mutated requests through every function
+    Fuzz(fuzz::Options),
     /// Run every test: Rust, documentation, runtime script
     Test {
         /// Leave out the real components and the tests that need them
@@ -92,6 +105,9 @@ fn run(chore: Chore, out: &mut impl Write) -> Result<Verdict> {
         Chore::Generate { check } => generate::run(&root, check, out),
         Chore::Package(options) => package::run(&root, &options, out),
         Chore::Tidy => tidy::run(&root, out),
+        Chore::Deny(options) => deny::run(&root, &options, out),
+        Chore::Bench(options) => bench::run(&root, &options, out),
+        Chore::Fuzz(options) => fuzz::run(&root, &options, out),
         Chore::Test { no_real } => test::run(&root, no_real, out),
         Chore::E2e => e2e::run(&root, out),
     }

@@ -20,7 +20,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use self::cache::Cache;
+pub(crate) use self::cache::Cache;
 use self::components::{COMPONENTS, Component};
 use self::go::Go;
 use self::pins::Pins;

@@ -15,6 +15,7 @@ mod programs;
 mod roots;
 mod sbom;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,17 @@ pub(crate) struct Options {
     /// Only these
     #[arg(long, num_args = 1.., value_name = "NAME", value_parser = names())]
     only: Vec<String>,
+}
+
+/// Names of the crates that are linked into a program of ours on the platform of most users, itself
+/// included.
+pub(crate) fn linked_into(
+    root: &Path,
+    metadata: &Metadata,
+    program: &str,
+) -> Result<BTreeSet<String>> {
+    let crates = sbom::crates_in(root, metadata, program, Platform::Amd64)?;
+    Ok(crates.into_iter().map(|component| component.name).collect())
 }
 
 fn names() -> PossibleValuesParser {

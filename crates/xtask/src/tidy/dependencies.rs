@@ -19,7 +19,7 @@ const LAYERS: &[&[&str]] = &[
     ],
     &["function-asya"],
     &["asya"],
-    &["tests", "xtask"],
+    &["bench", "bench-echo", "tests", "xtask"],
 ];
 
 /// Crates whose dependencies, those of their tests apart, are fixed.

@@ -1,0 +1,62 @@
+//! How soon a program serves, how much memory it keeps and how large it is.
+
+use std::fs;
+use std::io::Write;
+
+use anyhow::{Context as _, Result};
+use bench::actors::Size;
+use bench::requests::{ONE_STEP, Pass, STEPS};
+use prost::Message as _;
+
+use crate::client::Client;
+use crate::process::Process;
+use crate::spread::{Spread, microseconds};
+use crate::{Options, Place};
+
+const STARTS: usize = 20;
+const MIB: f64 = 1_048_576.0;
+
+/// Measures, and prints the table.
+pub(crate) async fn print(options: &Options, place: &Place, out: &mut impl Write) -> Result<()> {
+    writeln!(
+        out,
+        "\n### Footprint\n\n\
+         | Program | Serves after (ms, {STARTS} starts) | Resident at first (MiB) | Resident after {} calls (MiB) | Binary (MB) |\n\
+         |---|---|---|---|---|",
+        options.calls
+    )?;
+    let pass = Pass::of(Size::Realistic).map_err(anyhow::Error::msg)?;
+    let requests = pass.by_program();
+    let ours = STEPS.iter().map(|(name, _)| *name).chain([ONE_STEP.0]);
+    for name in ours.chain(["bench-echo"]) {
+        let program = place.program(name);
+        let mut starts = Vec::new();
+        for _ in 0..STARTS {
+            let process = Process::start(&program, &[])?;
+            starts.push(microseconds(process.start) / 1e3);
+            process.end()?;
+        }
+        // Of all processors: each thread that works keeps some memory.
+        let process = Process::start(&program, &[])?;
+        let at_first = process.resident()?;
+        let request = requests.get(name).unwrap_or(&requests[ONE_STEP.0]);
+        let client = Client::connect(process.port).await?;
+        let encoded = request.encode_to_vec().into();
+        client.call_times(&encoded, options.calls).await?;
+        let after = process.resident()?;
+        process.end()?;
+        let size = fs::metadata(&program)
+            .with_context(|| format!("cannot read `{}`", program.display()))?;
+        #[expect(clippy::cast_precision_loss, reason = "sizes of programs")]
+        let [at_first, after, size] = [at_first, after, size.len()].map(|bytes| bytes as f64);
+        writeln!(
+            out,
+            "| {name} | {:.1} | {:.1} | {:.1} | {:.2} |",
+            Spread::of(starts),
+            at_first / MIB,
+            after / MIB,
+            size / 1e6,
+        )?;
+    }
+    Ok(())
+}

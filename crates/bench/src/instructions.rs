@@ -1,0 +1,78 @@
+//! Instructions of one call, which no other work on the machine changes.
+//!
+//! The program runs under callgrind twice, with a few calls and with some more: the difference is
+//! what the calls cost, without start and end.
+
+use std::io::Write;
+use std::path::Path;
+use std::{env, fs, process};
+
+use anyhow::{Context as _, Result};
+use bench::actors::Size;
+use bench::requests::{ONE_STEP, Pass, STEPS};
+use bytes::Bytes;
+use prost::Message as _;
+
+use crate::Place;
+use crate::client::Client;
+use crate::process::Process;
+
+const FEW: u64 = 20;
+const MORE: u64 = 120;
+
+/// Measures, and prints the table.
+pub(crate) async fn print(place: &Place, out: &mut impl Write) -> Result<()> {
+    writeln!(
+        out,
+        "\n### Instructions of a call\n\n\
+         | Function | Small | Realistic | Large |\n|---|---|---|---|"
+    )?;
+    let programs = STEPS.iter().map(|(name, _)| *name).chain([ONE_STEP.0]);
+    for name in programs {
+        let mut cells = Vec::new();
+        for size in Size::ALL {
+            let pass = Pass::of(size).map_err(anyhow::Error::msg)?;
+            let request: Bytes = pass.by_program()[name].encode_to_vec().into();
+            let ours = of_a_call(&place.program(name), &request).await?;
+            let echo = of_a_call(&place.program("bench-echo"), &request).await?;
+            #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+            let ratio = ours as f64 / echo as f64;
+            cells.push(format!("{} k, {ratio:.2} × echo", ours / 1000));
+        }
+        writeln!(out, "| {name} | {} |", cells.join(" | "))?;
+    }
+    Ok(())
+}
+
+async fn of_a_call(program: &Path, request: &Bytes) -> Result<u64> {
+    let few = of_calls(program, request, FEW).await?;
+    let more = of_calls(program, request, MORE).await?;
+    Ok(more.saturating_sub(few) / (MORE - FEW))
+}
+
+/// All instructions of a process that answers so many calls.
+async fn of_calls(program: &Path, request: &Bytes, calls: u64) -> Result<u64> {
+    let report = env::temp_dir().join(format!("asya-bench-{}.callgrind", process::id()));
+    let valgrind = [
+        "valgrind".to_owned(),
+        "--tool=callgrind".to_owned(),
+        format!("--callgrind-out-file={}", report.display()),
+    ];
+    let server = Process::start(program, &valgrind)
+        .context("callgrind is part of Debian's package valgrind")?;
+    let mut client = Client::connect(server.port).await?;
+    for _ in 0..calls {
+        client.call(request.clone()).await?;
+    }
+    drop(client);
+    server.end()?;
+    let text = fs::read_to_string(&report).context("callgrind wrote nothing")?;
+    fs::remove_file(&report).context("cannot remove what callgrind wrote")?;
+    let total = text.lines().find_map(|line| line.strip_prefix("summary: "));
+    let total = total.or_else(|| text.lines().find_map(|line| line.strip_prefix("totals: ")));
+    total
+        .context("callgrind counted nothing")?
+        .trim()
+        .parse()
+        .context("callgrind's sum is no number")
+}

@@ -1,0 +1,12 @@
+//! What the benchmarks measure with: the same requests for programs, for the steps alone and for
+//! counting instructions.
+//!
+//! Start it with `cargo xtask bench`, which builds what it measures. `cargo bench -p bench` and
+//! `cargo bench -p merge` measure the steps and the merge alone, without a server around them.
+//!
+//! - [`actors`] has three actors with their flavors and the platform, small to large;
+//! - [`requests`] plays the pipeline, to have the very request that each step gets in it.
+
+pub mod actors;
+pub mod live;
+pub mod requests;

@@ -1,0 +1,119 @@
+//! Measures the functions' programs against the echo function and prints tables in Markdown.
+
+mod client;
+mod footprint;
+mod instructions;
+mod process;
+mod speed;
+mod spread;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+
+#[derive(Parser, Debug)]
+#[command(about = "Measures every function against a stock echo function")]
+struct Options {
+    /// Folder with the programs, built for release
+    #[arg(long, value_name = "DIR")]
+    programs: PathBuf,
+    /// How often each program is measured, one after the other in each round
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// How long each measurement of a round takes, in milliseconds
+    #[arg(long, default_value_t = 300)]
+    milliseconds: u64,
+    /// After how many calls memory is read
+    #[arg(long, default_value_t = 10_000)]
+    calls: usize,
+    /// Count instructions too, by callgrind: takes some minutes
+    #[arg(long)]
+    instructions: bool,
+    /// Count instructions only
+    #[arg(long, conflicts_with = "instructions")]
+    only_instructions: bool,
+}
+
+/// Where programs are, and where they run.
+struct Place {
+    programs: PathBuf,
+    /// What goes before a program so that it has a processor that the client does not use.
+    beside_client: Vec<String>,
+}
+
+impl Place {
+    /// Pins this process to the second processor, if it may and there are two.
+    fn new(options: &Options) -> Self {
+        let pid = std::process::id().to_string();
+        let is_pinned = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1)
+            && Command::new("taskset")
+                .args(["-cp", "1", &pid])
+                .output()
+                .is_ok_and(|output| output.status.success());
+        let words = if is_pinned {
+            &["taskset", "-c", "0"][..]
+        } else {
+            &[]
+        };
+        Self {
+            beside_client: words.iter().map(|word| (*word).to_owned()).collect(),
+            ..Self::unpinned(options)
+        }
+    }
+
+    /// Leaves it to the kernel who runs where.
+    fn unpinned(options: &Options) -> Self {
+        Self {
+            programs: options.programs.clone(),
+            beside_client: Vec::new(),
+        }
+    }
+
+    fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse(), &mut io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // With standard error gone there is nobody left to tell.
+            let _ = writeln!(io::stderr(), "error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(options: &Options, out: &mut impl Write) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(async {
+        // First, while programs still have all processors.
+        if !options.only_instructions {
+            footprint::print(options, &Place::unpinned(options), out).await?;
+            let place = Place::new(options);
+            writeln!(
+                out,
+                "\nRatios are a function's ÷ the echo function's on the same request: median (least–most) of {} rounds of {} ms. {}",
+                options.rounds,
+                options.milliseconds,
+                if place.beside_client.is_empty() {
+                    "Programs and client share all processors."
+                } else {
+                    "Programs have one processor, the client another."
+                }
+            )?;
+            speed::print(options, &place, out).await?;
+        }
+        if options.instructions || options.only_instructions {
+            instructions::print(&Place::unpinned(options), out).await?;
+        }
+        Ok(())
+    })
+}

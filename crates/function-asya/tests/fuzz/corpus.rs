@@ -1,0 +1,52 @@
+//! What mutations begin with: the requests of all golden cases.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+pub(crate) struct Corpus {
+    /// In the form of `function_kit::cases::form`.
+    pub(crate) requests: Vec<Value>,
+}
+
+impl Corpus {
+    /// Reads the cases of every function.
+    pub(crate) fn read() -> Self {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let functions = entries(&crates);
+        let cases = functions
+            .iter()
+            .flat_map(|function| entries(&function.join("tests/cases")));
+        let requests: Vec<Value> = cases
+            .map(|case| case.join("request.yaml"))
+            .filter(|file| file.is_file())
+            .map(|file| read(&file))
+            .collect();
+        assert!(requests.len() > 100, "only {} cases", requests.len());
+        Self { requests }
+    }
+}
+
+/// The requests that once failed, by file name.
+pub(crate) fn once_failed() -> Vec<(String, Value)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/once-failed");
+    let files = entries(&folder).into_iter();
+    files
+        .filter(|file| file.extension().is_some_and(|ending| ending == "yaml"))
+        .map(|file| (file.display().to_string(), read(&file)))
+        .collect()
+}
+
+/// What is in a folder, sorted; nothing where there is none.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+fn read(file: &Path) -> Value {
+    let text = fs::read_to_string(file).unwrap();
+    actor::yaml::document(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}

@@ -1,0 +1,96 @@
+//! Requests that nobody would write, through every function and through all steps in one call.
+//!
+//! Each begins as the request of some golden case and is then mutated: most of it still makes
+//! sense, so that what does not is met deep inside a step. `cargo xtask fuzz` tries as many as one
+//! likes, and this test a few on every run.
+//!
+//! A request that once failed becomes a file in `once-failed`, with its reason, in the form that
+//! this test prints.
+
+mod corpus;
+mod judge;
+mod mutation;
+
+use std::sync::LazyLock;
+
+use function_asya::Config;
+use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use corpus::Corpus;
+use mutation::Mutation;
+
+static CORPUS: LazyLock<Corpus> = LazyLock::new(Corpus::read);
+
+type Run = fn(RunFunctionRequest) -> RunFunctionResponse;
+
+const FUNCTIONS: [(&str, Run); 7] = [
+    ("function-resolve-flavors", function_resolve_flavors::run),
+    ("function-render-queue", function_render_queue::run),
+    (
+        "function-render-deployment",
+        function_render_deployment::run,
+    ),
+    ("function-inject-sidecar", |request| {
+        function_inject_sidecar::run(request, &Config::default())
+    }),
+    (
+        "function-render-scaledobject",
+        function_render_scaledobject::run,
+    ),
+    ("function-report-status", function_report_status::run),
+    ("function-asya", |request| {
+        function_asya::run(request, &Config::default())
+    }),
+];
+
+/// Sends the request through every function.
+fn check(document: &Value) -> Result<(), String> {
+    // A mutation can make something that is no request at all.
+    let Ok(request) = mutation::request(document) else {
+        return Ok(());
+    };
+    for (name, run) in FUNCTIONS {
+        judge::judge(&request, run).map_err(|fault| format!("{name}: {fault}"))?;
+    }
+    Ok(())
+}
+
+/// The request of a golden case after some mutations.
+fn mutated() -> impl Strategy<Value = Value> {
+    let mutations = prop::collection::vec(Mutation::any(CORPUS.requests.len()), 0..6);
+    (0..CORPUS.requests.len(), mutations).prop_map(|(index, mutations)| {
+        let mut document = CORPUS.requests[index].clone();
+        for mutation in mutations {
+            mutation.apply(&mut document, &CORPUS);
+        }
+        document
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None, // a file in `once-failed` instead, which says why
+        max_shrink_iters: 4096,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn no_request_breaks_a_function(document in mutated()) {
+        if let Err(fault) = check(&document) {
+            let yaml = actor::yaml::write(&document).unwrap_or_default();
+            return Err(TestCaseError::fail(format!("{fault}, for\n{yaml}")));
+        }
+    }
+}
+
+#[test]
+fn what_once_failed_does_not_fail_again() {
+    for (file, document) in corpus::once_failed() {
+        let reason = document["reason"].as_str().unwrap_or_default();
+        assert!(!reason.is_empty(), "{file} gives no reason");
+        mutation::request(&document).unwrap_or_else(|error| panic!("{file}: {error}"));
+        check(&document).unwrap_or_else(|fault| panic!("{file} ({reason}): {fault}"));
+    }
+}

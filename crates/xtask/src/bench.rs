@@ -1,0 +1,56 @@
+//! The functions beside a stock echo function, measured by the package `bench`.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::Verdict;
+use crate::test::{Results, heading, stream};
+use crate::workspace::{self, Metadata, shown};
+
+/// Every program that is measured, and the two that are needed for it.
+const PROGRAMS: [&str; 9] = [
+    "bench",
+    "bench-echo",
+    "function-asya",
+    "function-inject-sidecar",
+    "function-render-deployment",
+    "function-render-queue",
+    "function-render-scaledobject",
+    "function-report-status",
+    "function-resolve-flavors",
+];
+
+/// What is handed on to the package.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Given to the measuring program as they are: `cargo xtask bench -- --help`
+    #[arg(last = true, value_name = "OPTION")]
+    options: Vec<String>,
+}
+
+/// Runs `cargo xtask bench`: builds everything for release, then measures.
+pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Result<Verdict> {
+    let programs = Metadata::read(root)?.target_directory.join("release");
+    let mut build = Command::new(workspace::cargo());
+    build
+        .args(["build", "--release", "--bins"])
+        .args(PROGRAMS.iter().flat_map(|name| ["--package", name]));
+    let mut measure = Command::new(programs.join("bench"));
+    measure
+        .arg("--programs")
+        .arg(&programs)
+        .args(&options.options);
+    for command in [&mut build, &mut measure] {
+        command.current_dir(root);
+        heading(&shown(command), out)?;
+        if !stream(command, Results::None, &mut Vec::new(), out)? {
+            writeln!(out, "failed: {}", shown(command))?;
+            return Ok(Verdict::Fails);
+        }
+    }
+    Ok(Verdict::Holds)
+}
