@@ -52,8 +52,17 @@ impl Authority {
     /// # Panics
     /// When `openssl` fails.
     pub fn sign(&self, name: &str, usage: &str) -> Leaf {
-        let folder = self.folder.path().join(name);
-        fs::create_dir(&folder).expect("a folder for the certificate");
+        self.sign_for(name, usage, 2)
+    }
+
+    /// The same, but it ended yesterday.
+    pub fn sign_expired(&self, name: &str, usage: &str) -> Leaf {
+        self.sign_for(name, usage, -1)
+    }
+
+    fn sign_for(&self, name: &str, usage: &str, days: i32) -> Leaf {
+        let folder = tempfile::Builder::new().tempdir_in(self.folder.path());
+        let folder = folder.expect("a folder for the certificate").keep();
         let openssl = |args: &[&str]| openssl(&folder, args);
         fs::copy(self.folder.path().join("ca.crt"), folder.join("ca.crt"))
             .expect("ca.crt is there");
@@ -84,7 +93,7 @@ impl Authority {
             "../ca.key",
             "-CAcreateserial",
             "-days",
-            "2",
+            &days.to_string(),
             "-extfile",
             "extensions",
             "-out",
@@ -101,6 +110,16 @@ impl Default for Authority {
 }
 
 impl Leaf {
+    /// Puts the three files into a folder, in place of those that are there.
+    ///
+    /// # Panics
+    /// When one cannot be written.
+    pub fn copy_to(&self, folder: &Path) {
+        for name in ["tls.crt", "tls.key", "ca.crt"] {
+            fs::copy(self.folder.join(name), folder.join(name)).expect("a file to copy");
+        }
+    }
+
     /// One of the files, as text.
     ///
     /// # Panics

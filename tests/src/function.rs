@@ -54,9 +54,19 @@ impl Function {
     /// # Panics
     /// When it ends or does not listen in time.
     pub fn start_with(name: &str, args: &[&str]) -> Self {
+        Self::start_command(name, Command::new(program::path(name)).args(args))
+    }
+
+    /// Starts the function without TLS under a limit of `prlimit`, such as `--nofile=64`.
+    pub fn start_limited(name: &str, limit: &str) -> Self {
+        let program = program::path(name);
+        let mut limited = Command::new("prlimit");
+        Self::start_command(name, limited.arg(limit).arg(program).arg("--insecure"))
+    }
+
+    fn start_command(name: &str, command: &mut Command) -> Self {
         let [address, metrics] = free_addresses();
-        let child = Command::new(program::path(name))
-            .args(args)
+        let child = command
             .args(["--address", &address.to_string()])
             .args(["--metrics-address", &metrics.to_string()])
             .env_clear()
@@ -124,6 +134,28 @@ impl Function {
             status.is_some()
         });
         status.expect("it has ended")
+    }
+
+    /// The most memory that it ever had, in bytes.
+    ///
+    /// # Panics
+    /// When it has ended.
+    pub fn peak_memory(&self) -> u64 {
+        let file = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(file).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        let kibibytes: u64 = number.and_then(|n| n.parse().ok()).expect("a number");
+        kibibytes << 10
+    }
+
+    /// How many files and connections it has open.
+    ///
+    /// # Panics
+    /// When it has ended.
+    pub fn descriptors(&self) -> usize {
+        let folder = format!("/proc/{}/fd", self.child.id());
+        std::fs::read_dir(folder).expect("it runs").count()
     }
 
     /// The metrics, as a scraper gets them.

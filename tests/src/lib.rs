@@ -15,3 +15,4 @@ pub mod provider;
 pub mod stack;
 pub mod table;
 pub mod validation;
+pub mod wire;

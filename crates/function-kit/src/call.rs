@@ -21,7 +21,7 @@ use crate::value::{json_to_pb, json_to_struct, struct_to_json, to_map};
 pub use several::{ASKED_KEY, Step, run_steps};
 
 use crate::{
-    CommonInput, FACTS_KEY, Facts, Fault, Identity, PLATFORM_KEY, SPEC_KEY, Subject, value,
+    CommonInput, FACTS_KEY, Facts, Fault, Identity, PLATFORM_KEY, SPEC_KEY, Subject, value, words,
 };
 
 /// Runs one step: the request's desired state and context are carried over, the
@@ -386,8 +386,10 @@ impl Call {
         self.conditions.push(Condition {
             r#type: r#type.to_string(),
             status: status as i32,
-            reason: reason.to_owned(),
-            message: message.filter(|message| !message.is_empty()),
+            reason: words::reason(reason).to_owned(),
+            message: message
+                .filter(|message| !message.is_empty())
+                .map(|message| words::message(&message)),
             target: Some(target as i32),
         });
     }
@@ -395,10 +397,10 @@ impl Call {
     /// Ends the pipeline: one Fatal result for each message, and every condition
     /// that no step of this pass has returned yet.
     fn fail(&mut self, fault: &Fault) {
-        for message in &fault.messages {
+        for message in fault.told() {
             self.results.push(FunctionResult {
                 severity: Severity::Fatal as i32,
-                message: message.clone(),
+                message: words::message(&message),
                 reason: Some(fault.word.to_string()),
                 target: Some(Target::Composite as i32),
             });

@@ -46,6 +46,7 @@ mod require;
 pub mod serve;
 mod transport;
 pub mod value;
+mod words;
 
 #[cfg(feature = "cases")]
 pub mod cases;

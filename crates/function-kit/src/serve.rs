@@ -1,5 +1,7 @@
 //! The `main` of every function.
 
+mod renewal;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -74,7 +76,8 @@ pub fn command(name: &'static str) -> clap::Command {
 }
 
 /// Serves `run` as the function called `name` until SIGTERM. Ends with 0 when
-/// asked to, within a second of the last call, and with 1 when it cannot serve.
+/// asked to, within a second of the last call, also when its certificates have been
+/// renewed, and with 1 when it cannot serve.
 pub fn main<R>(name: &'static str, about: &'static str, run: R) -> ExitCode
 where
     R: Fn(RunFunctionRequest) -> RunFunctionResponse + Send + Sync + 'static,
@@ -109,6 +112,7 @@ where
     R: Fn(RunFunctionRequest) -> RunFunctionResponse + Send + Sync + 'static,
 {
     let running = Arc::new(AtomicUsize::new(0));
+    let certificates = args.tls_certs_dir.as_deref().filter(|_| !args.insecure);
     let function = Function {
         run,
         running: Arc::clone(&running),
@@ -116,6 +120,7 @@ where
     tokio::select! {
         served = Server::new(function, args).serve() => served.map_err(|error| report(&error)),
         () = drained(&running) => Ok(()),
+        () = renewal::end_when_renewed(certificates) => Ok(()),
     }
 }
 

@@ -80,10 +80,9 @@ fn conditions(response: &RunFunctionResponse) -> Result<(), String> {
         if !seen.insert(name.as_str()) {
             return Err(format!("condition {name} is told twice"));
         }
-        // The API server takes no other reason.
         let is_word = |reason: &str| {
             reason.starts_with(|letter: char| letter.is_ascii_alphabetic())
-                && reason.bytes().all(|byte| byte.is_ascii_alphanumeric())
+                && !reason.contains(|letter: char| letter.is_whitespace() || letter.is_control())
         };
         if !is_word(&condition.reason) {
             return Err(format!(

@@ -1,0 +1,221 @@
+//! What a function's server makes of clients that are broken, slow, many or hostile: whatever
+//! they do, it goes on serving the others, and its memory stays bounded.
+
+use std::collections::HashMap;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, State};
+use function_sdk_rust::resource::json_to_struct;
+use serde_json::{Value, json};
+use tests::function::{Function, PROGRAMS, until};
+use tests::wire;
+
+/// Maps that may lie in one another in an observed spec: the limit of the SDK's decoder.
+const DEEPEST: usize = 31;
+
+/// Bytes of memory that a function may hold while it answers the largest request that it takes.
+const MOST_MEMORY: u64 = 1 << 30;
+
+fn request(spec: &Value) -> RunFunctionRequest {
+    let xr = json!({
+        "apiVersion": "asya.sh/v1alpha1", "kind": "AsyncActor",
+        "metadata": {"name": "a", "namespace": "b"},
+        "spec": spec,
+    });
+    RunFunctionRequest {
+        observed: Some(State {
+            composite: Some(Resource {
+                resource: xr.as_object().map(json_to_struct),
+                ..Resource::default()
+            }),
+            resources: HashMap::new(),
+        }),
+        ..RunFunctionRequest::default()
+    }
+}
+
+/// Fails unless the function answers somebody who does no harm.
+async fn assert_serves(function: &Function, after: &str) {
+    let request = request(&json!({"image": "i", "handler": "m.f"}));
+    let answer = function.client().await.run_function(request).await;
+    assert!(answer.is_ok(), "after {after}: {answer:?}");
+}
+
+/// A value in so many maps.
+fn nested(depth: usize) -> Value {
+    (0..depth).fold(json!("x"), |value, _| json!({"a": value}))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spec_that_is_nested_too_deep_is_refused_and_nothing_more() {
+    for name in PROGRAMS {
+        let function = Function::start(name);
+        let mut client = function.client().await;
+        // The spec itself is the first map.
+        let deepest = request(&nested(DEEPEST));
+        assert!(client.run_function(deepest).await.is_ok(), "{name}");
+        for depth in [DEEPEST + 1, 1_000] {
+            let refused = client.run_function(request(&nested(depth))).await;
+            let code = refused.expect_err("too deep").code();
+            assert_eq!(code, tonic::Code::Internal, "{name}: {depth} maps");
+        }
+        assert_serves(&function, "nesting").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn huge_lists_maps_and_texts_cost_time_and_memory_in_proportion() {
+    let list = |count: usize| -> Value {
+        let variable = |index| json!({"name": format!("V{index}"), "value": "some value"});
+        (0..count).map(variable).collect()
+    };
+    let map: serde_json::Map<String, Value> = (0..200_000)
+        .map(|index| (format!("example.com/label-{index}"), json!("value")))
+        .collect();
+    let specs = [
+        ("200,000 variables", json!({"env": list(200_000)})),
+        ("200,000 labels", json!({"podLabels": map})),
+        ("a text of 10 MB", json!({"handler": "m.".repeat(5 << 20)})),
+        ("200,000 flavors", json!({"flavors": vec!["gpu"; 200_000]})),
+        (
+            "200,000 unknown fields of a wrong type",
+            json!({"env": map, "scaling": map}),
+        ),
+    ];
+    for name in PROGRAMS {
+        let function = Function::start(name);
+        let mut client = function.client().await;
+        for (what, spec) in &specs {
+            let mut request = request(spec);
+            // Every step has the same to read.
+            request.desired = request.observed.clone();
+            let answer = client.run_function(request).await;
+            // Larger than the server takes is refused, all else is answered.
+            if let Err(status) = answer {
+                assert_eq!(
+                    status.code(),
+                    tonic::Code::OutOfRange,
+                    "{name}, {what}: {status}"
+                );
+            }
+            assert!(function.peak_memory() < MOST_MEMORY, "{name}, {what}");
+        }
+        assert_serves(&function, "huge documents").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_grpc_is_refused_and_nothing_more() {
+    let function = Function::start(PROGRAMS[0]);
+    let whole = wire::call(5, &[0; 5]);
+    let cases: [(&str, Vec<u8>); 9] = [
+        ("nothing", Vec::new()),
+        (
+            "another protocol",
+            b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec(),
+        ),
+        (
+            "TLS",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec(),
+        ),
+        (
+            "noise",
+            (0..4096_u32)
+                .map(|index| (index * 7919 % 251) as u8)
+                .collect(),
+        ),
+        ("half a greeting", wire::PREFACE[..10].to_vec()),
+        ("a message cut in its middle", wire::call(1_000, &[0; 10])),
+        (
+            "a message that says it is 4 GB",
+            wire::call(u32::MAX, &[0; 10]),
+        ),
+        ("a message that is no protobuf", wire::call(4, &[0xff; 4])),
+        (
+            "frames cut in their middle",
+            whole[..whole.len() - 3].to_vec(),
+        ),
+    ];
+    for (what, bytes) in cases {
+        let mut connection = TcpStream::connect(function.address).unwrap();
+        connection
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        // The server may have hung up before all is sent, which is its right.
+        drop(connection.write_all(&bytes));
+        drop(connection.shutdown(Shutdown::Write));
+        drop(connection.read_to_end(&mut Vec::new()));
+        assert_serves(&function, what).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_clients_keep_nobody_waiting() {
+    let function = Function::start(PROGRAMS[0]);
+    let unfinished = wire::call(1_000, &[0; 10]);
+    // Each has begun a message and goes on holding its connection.
+    let begun = &unfinished[..unfinished.len() - 5];
+    let slow: Vec<TcpStream> = (0..500)
+        .map(|_| {
+            let mut connection = TcpStream::connect(function.address).unwrap();
+            connection.write_all(begun).unwrap();
+            connection
+        })
+        .collect();
+    assert_serves(&function, "500 slow clients").await;
+    drop(slow);
+    assert_serves(&function, "their end").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thousands_of_connections_are_held_beside_those_that_work() {
+    let function = Function::start(PROGRAMS[0]);
+    let idle: Vec<TcpStream> = (0..3_000)
+        .map(|_| TcpStream::connect(function.address).unwrap())
+        .collect();
+    assert_serves(&function, "3,000 connections").await;
+    assert!(
+        function.peak_memory() < 256 << 20,
+        "{}",
+        function.peak_memory()
+    );
+    drop(idle);
+    assert_serves(&function, "their end").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_without_a_free_descriptor_serves_again_when_there_is_one() {
+    let function = Function::start_limited(PROGRAMS[0], "--nofile=64");
+    // More than it can have: the kernel holds the others until it takes them.
+    let many: Vec<TcpStream> = (0..200)
+        .map(|_| TcpStream::connect(function.address).unwrap())
+        .collect();
+    until("all its descriptors are taken", || {
+        function.descriptors() >= 64
+    });
+    drop(many);
+    until("they are free again", || function.descriptors() < 32);
+    assert_serves(&function, "it had no descriptor").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_are_cancelled_leave_nothing_behind() {
+    let mut function = Function::start(PROGRAMS[0]);
+    let large = request(&json!({"handler": "m.".repeat(2 << 20)}));
+    for microseconds in (0..50).map(|step| step * step * 20) {
+        let mut client = function.client().await;
+        let request = large.clone();
+        // Dropping the call resets its stream, wherever it is just then.
+        let call = tokio::time::timeout(
+            Duration::from_micros(microseconds),
+            client.run_function(request),
+        );
+        drop(call.await);
+    }
+    assert_serves(&function, "cancelled calls").await;
+    // A call that were still counted as running would keep it.
+    function.terminate();
+    assert!(function.wait().success());
+}
