@@ -62,6 +62,9 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     /// Absent for an ordinary dependency, else `dev` or `build`.
     pub(crate) kind: Option<String>,
+    /// Whether only a feature brings it.
+    #[serde(default)]
+    pub(crate) optional: bool,
 }
 
 #[derive(Debug, Deserialize)]
