@@ -36,6 +36,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct Function {
     child: Child,
+    /// Its name.
+    pub name: String,
     /// Where it serves gRPC.
     pub address: SocketAddr,
     /// Where it serves metrics.
@@ -64,8 +66,26 @@ impl Function {
         Self::start_command(name, limited.arg(limit).arg(program).arg("--insecure"))
     }
 
+    /// Like [`start_with`](Self::start_with), at addresses of the caller's.
+    ///
+    /// # Panics
+    /// When it ends or does not listen in time.
+    pub fn start_at(name: &str, address: SocketAddr, metrics: SocketAddr, args: &[&str]) -> Self {
+        let mut command = Command::new(program::path(name));
+        Self::start_command_at(name, command.args(args), address, metrics)
+    }
+
     fn start_command(name: &str, command: &mut Command) -> Self {
         let [address, metrics] = free_addresses();
+        Self::start_command_at(name, command, address, metrics)
+    }
+
+    fn start_command_at(
+        name: &str,
+        command: &mut Command,
+        address: SocketAddr,
+        metrics: SocketAddr,
+    ) -> Self {
         let child = command
             .args(["--address", &address.to_string()])
             .args(["--metrics-address", &metrics.to_string()])
@@ -75,6 +95,7 @@ impl Function {
             .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
         let mut function = Self {
             child,
+            name: name.to_owned(),
             address,
             metrics,
         };

@@ -1,11 +1,12 @@
 //! The whole on real parts: API server, Crossplane core, our functions over mTLS, our provider.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use real::cluster::Cluster;
 use real::crossplane::Crossplane;
+use real::registry::Registry;
 use real::{components, objects, until};
 use serde_json::{Value, json};
 
@@ -17,10 +18,16 @@ use crate::provider::Provider;
 /// A cluster in which actors are composed. No KEDA, no kubelet and, unless the cluster has them, none
 /// of the controllers of workloads run: tests write what these would say, and, until
 /// [`start_provider`](Stack::start_provider), what the provider would.
+///
+/// Functions are told to core by hand, or [installed](Stack::install).
 pub struct Stack {
     // Provider, functions and core end before the API server does.
     provider: Option<Provider>,
-    functions: Vec<Function>,
+    pub(crate) functions: Vec<Function>,
+    /// Where packages come from.
+    pub(crate) registry: Option<Registry>,
+    /// With the rights that the provider has.
+    pub(crate) provider_kubeconfig: PathBuf,
     /// Crossplane core.
     pub crossplane: Crossplane,
     /// The cluster.
@@ -30,47 +37,48 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Starts everything but the provider, and waits until actors are served.
+    /// Starts everything but the provider, and waits until actors are served. All have every right,
+    /// and core is told by hand of functions that are processes of the test's.
     ///
     /// # Panics
     /// When something does not start.
     pub async fn start() -> Self {
-        Self::start_on(Cluster::start().await).await
-    }
-
-    /// Like [`start`](Self::start), on a cluster of the caller's.
-    ///
-    /// # Panics
-    /// When something does not start.
-    pub async fn start_on(cluster: Cluster) -> Self {
+        let cluster = Cluster::start().await;
         cluster.install_kinds().await;
         cluster.install_keda().await;
         let crossplane = Crossplane::start(&cluster).await;
-        let client = cluster.client().await;
         let certificate = crossplane.function_certificate().await;
         let certificate = certificate.to_str().expect("a path in UTF-8");
-        let mut functions = Vec::new();
+        let mut stack = Self::of(cluster, crossplane).await;
         for name in function::ALL {
             let function = Function::start_with(name, &["--tls-certs-dir", certificate]);
-            crossplane
-                .install_function(name, function.address.port())
-                .await;
-            functions.push(function);
+            let port = function.address.port();
+            stack.crossplane.install_function(name, port).await;
+            stack.functions.push(function);
         }
-        let stack = Self {
-            provider: None,
-            functions,
-            crossplane,
-            cluster,
-            client,
-        };
         for file in ["definition.yaml", "composition.yaml"] {
             let folder = components::repository().join("apis/asyncactors.asya.sh");
             stack.apply_file(&folder.join(file)).await;
         }
-        // Until the kind is served.
-        objects::api_of(&stack.client, &stack.actor("any", &json!({}))).await;
+        stack.until_actors_are_served().await;
         stack
+    }
+
+    /// A cluster and core, and none of ours yet.
+    pub(crate) async fn of(cluster: Cluster, crossplane: Crossplane) -> Self {
+        Self {
+            provider: None,
+            functions: Vec::new(),
+            registry: None,
+            provider_kubeconfig: cluster.kubeconfig(),
+            crossplane,
+            client: cluster.client().await,
+            cluster,
+        }
+    }
+
+    pub(crate) async fn until_actors_are_served(&self) {
+        objects::api_of(&self.client, &self.actor("any", &json!({}))).await;
     }
 
     /// Starts the provider. It is at work some time later.
@@ -86,7 +94,7 @@ impl Stack {
     /// # Panics
     /// When it does not start.
     pub fn start_provider_with(&mut self, args: &[&str]) {
-        self.provider = Some(Provider::start(&self.cluster.kubeconfig(), args));
+        self.provider = Some(Provider::start(&self.provider_kubeconfig, args));
     }
 
     /// Applies the documents of a file.
@@ -157,8 +165,10 @@ impl Stack {
     /// # Panics
     /// When it serves no metrics.
     pub fn passes(&self) -> u64 {
-        let last = self.functions.last().expect("there are functions");
-        let text = last.scrape();
+        let last = function::ALL[function::ALL.len() - 1];
+        let mut functions = self.functions.iter();
+        let last = functions.find(|function| function.name == last);
+        let text = last.expect("the last step was started").scrape();
         metrics::sum(&text, "grpc_server_handled_total", "RunFunction")
     }
 

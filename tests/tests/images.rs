@@ -14,48 +14,19 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use tests::function::PROGRAMS;
-use tests::program::{self, repository, talk};
+use tests::packages::{self, AMD64, ARM64, programs, stand_ins};
+use tests::program::{repository, talk};
 
 const REGISTRY: &str = "registry.example.org/asya";
 const CONFIGURATIONS: [&str; 3] = ["asya", "asya-one-step", "asya-legacy"];
 const HANDLERS: [&str; 2] = ["asya-rest-adapter", "asya-end-actors"];
 
-/// Numbers of machines in ELF.
-const AMD64: u16 = 62;
-const ARM64: u16 = 183;
-
-fn programs() -> impl Iterator<Item = &'static str> {
-    PROGRAMS.into_iter().chain(["provider-asya"])
-}
-
-fn packages() -> impl Iterator<Item = &'static str> {
+fn all_packages() -> impl Iterator<Item = &'static str> {
     programs().chain(CONFIGURATIONS)
 }
 
-/// A folder with a program for that machine under each name; no two are alike.
-fn stand_ins(machine: u16) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for name in programs() {
-        let mut bytes = vec![0; 64];
-        bytes[..8].copy_from_slice(b"\x7fELF\x02\x01\x01\0");
-        bytes[16..18].copy_from_slice(&2_u16.to_le_bytes());
-        bytes[18..20].copy_from_slice(&machine.to_le_bytes());
-        bytes[20..24].copy_from_slice(&1_u32.to_le_bytes());
-        bytes[52..54].copy_from_slice(&64_u16.to_le_bytes());
-        bytes.extend(name.as_bytes());
-        fs::write(folder.path().join(name), bytes).unwrap();
-    }
-    folder
-}
-
 fn package(output: &Path, arguments: &[&str]) -> Output {
-    Command::new(program::path("xtask"))
-        .args(["package", "--registry", REGISTRY, "--output"])
-        .arg(output)
-        .args(arguments)
-        .env("CARGO_MANIFEST_DIR", repository().join("crates/xtask"))
-        .output()
-        .unwrap()
+    packages::package(REGISTRY, output, arguments)
 }
 
 /// Everything, packaged once for all tests, and what was told of it.
@@ -222,7 +193,7 @@ fn the_same_sources_give_the_same_bytes() {
 #[test]
 fn every_image_is_what_its_digests_say_and_runs_without_root() {
     let (output, told) = everything();
-    for name in packages().chain(HANDLERS) {
+    for name in all_packages().chain(HANDLERS) {
         let layout = Layout::of(output, name);
         let index = layout.index();
         let image = &index["manifests"][0];
@@ -291,7 +262,7 @@ fn crossplane_reads_and_accepts_what_was_packed() {
         return;
     }
     let (output, _) = everything();
-    for name in packages() {
+    for name in all_packages() {
         let (path, stream) = Layout::of(output, name).only_file("base");
         assert_eq!(path, "package.yaml", "{name}");
         let folder = tempfile::tempdir().unwrap();
@@ -318,7 +289,7 @@ fn crossplane_reads_and_accepts_what_was_packed() {
 #[test]
 fn packages_say_what_they_are_and_name_functions_as_crossplane_installs_them() {
     let (output, _) = everything();
-    for name in packages() {
+    for name in all_packages() {
         let (_, stream) = Layout::of(output, name).only_file("base");
         let documents = actor::yaml::documents(&stream).unwrap();
         assert_eq!(documents[0]["metadata"]["name"], name);

@@ -4,16 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, ResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::process::{Process, free_ports};
-use crate::{PATIENCE, components, openssl};
+use crate::{PATIENCE, components, node, openssl};
 
 /// The controllers that every cluster has.
 const CONTROLLERS: [&str; 3] = [
@@ -22,9 +24,17 @@ const CONTROLLERS: [&str; 3] = [
     "serviceaccount-controller",
 ];
 
+/// Those that make pods of workloads.
+const WORKLOADS: [&str; 2] = ["deployment-controller", "replicaset-controller"];
+
+/// The one that puts roles together of others, which Crossplane's are.
+const AGGREGATION: &str = "clusterrole-aggregation-controller";
+
 /// An API server without anything in it.
 pub struct Cluster {
+    // Those that were started later need the earlier ones.
     processes: Vec<Process>,
+    port: u16,
     folder: TempDir,
 }
 
@@ -34,9 +44,16 @@ impl Cluster {
         Self::start_with(&[]).await
     }
 
-    /// Starts a cluster without nodes in which Deployments get pods, which nobody schedules or runs.
-    pub async fn start_with_workloads() -> Self {
-        Self::start_with(&["deployment-controller", "replicaset-controller"]).await
+    /// Starts a cluster with a node that says of all pods that they run, and in which roles are
+    /// aggregated.
+    ///
+    /// # Panics
+    /// When something of it does not start.
+    pub async fn start_with_a_node() -> Self {
+        let mut cluster = Self::start_with(&[WORKLOADS[0], WORKLOADS[1], AGGREGATION]).await;
+        let processes = node::start(&cluster).await;
+        cluster.processes.extend(processes);
+        cluster
     }
 
     async fn start_with(controllers: &[&str]) -> Self {
@@ -44,17 +61,19 @@ impl Cluster {
         let dir = folder.path();
         let [port, etcd, peer, manager] = free_ports();
         make_certificates(dir);
-        fs::write(
-            dir.join("admin.kubeconfig"),
-            kubeconfig(dir, port).to_string(),
-        )
-        .expect("a file");
+        let user = json!({
+            "client-certificate": dir.join("admin.crt"), "client-key": dir.join("admin.key")});
+        write_kubeconfig(dir, "admin", port, &user);
         let etcd_url = format!("http://127.0.0.1:{etcd}");
         let processes = vec![
             start_etcd(dir, &etcd_url, peer),
             start_api_server(dir, &etcd_url, port),
         ];
-        let mut cluster = Self { processes, folder };
+        let mut cluster = Self {
+            processes,
+            port,
+            folder,
+        };
         let client = cluster.client().await;
         let dir = cluster.folder.path().to_owned();
         crate::until("the API server is ready", || {
@@ -134,6 +153,37 @@ impl Cluster {
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("admin.kubeconfig")
     }
+
+    /// A kubeconfig with the rights of a ServiceAccount, which is there, for some hours.
+    ///
+    /// # Panics
+    /// When there is no such ServiceAccount.
+    pub async fn kubeconfig_of(&self, namespace: &str, name: &str) -> PathBuf {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client().await, namespace);
+        let request = TokenRequest {
+            spec: TokenRequestSpec {
+                expiration_seconds: Some(6 * 60 * 60),
+                ..TokenRequestSpec::default()
+            },
+            ..TokenRequest::default()
+        };
+        let answer = accounts
+            .create_token_request(name, &PostParams::default(), &request)
+            .await
+            .unwrap_or_else(|error| panic!("a token of {name}: {error}"));
+        let token = answer.status.expect("a token").token;
+        write_kubeconfig(
+            self.folder.path(),
+            name,
+            self.port,
+            &json!({ "token": token }),
+        )
+    }
+
+    /// Where its processes keep what they need, and write their logs.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
 }
 
 fn start_etcd(dir: &Path, url: &str, peer: u16) -> Process {
@@ -184,6 +234,9 @@ fn start_api_server(dir: &Path, etcd_url: &str, port: u16) -> Process {
         "--authorization-mode",
         "RBAC",
         "--enable-priority-and-fairness=false",
+        // That takes an etcd which tells progress. Debian's does not, and kwok tries again and again
+        // unless it is told at once.
+        "--feature-gates=WatchList=false",
     ]);
     Process::start("kube-apiserver", &mut command, dir)
 }
@@ -209,15 +262,18 @@ fn start_controller_manager(dir: &Path, port: u16, controllers: &[&str]) -> Proc
     Process::start("kube-controller-manager", &mut command, dir)
 }
 
-fn kubeconfig(dir: &Path, port: u16) -> serde_json::Value {
-    json!({
+/// Writes a kubeconfig for a user with that proof of who it is, and returns its path.
+fn write_kubeconfig(dir: &Path, name: &str, port: u16, user: &Value) -> PathBuf {
+    let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "rig",
-        "contexts": [{"name": "rig", "context": {"cluster": "rig", "user": "admin"}}],
+        "contexts": [{"name": "rig", "context": {"cluster": "rig", "user": name}}],
         "clusters": [{"name": "rig", "cluster": {
             "server": format!("https://127.0.0.1:{port}"), "certificate-authority": dir.join("ca.crt")}}],
-        "users": [{"name": "admin", "user": {
-            "client-certificate": dir.join("admin.crt"), "client-key": dir.join("admin.key")}}],
-    })
+        "users": [{"name": name, "user": user}],
+    });
+    let path = dir.join(format!("{name}.kubeconfig"));
+    fs::write(&path, kubeconfig.to_string()).expect("a file");
+    path
 }
 
 fn make_certificates(dir: &Path) {

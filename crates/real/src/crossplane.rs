@@ -1,5 +1,5 @@
-//! Crossplane core, with functions that are installed by hand: their packages are not pulled, their
-//! processes are the caller's.
+//! Crossplane core, whose functions are processes of the caller's: either told to core by hand, or
+//! of packages that core installs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,22 +22,56 @@ pub const NAMESPACE: &str = "crossplane-system";
 /// is started again by the kubelet elsewhere.
 const TRIES: usize = 10;
 
+/// The roles of core and of the RBAC manager, with the ServiceAccounts that have them.
+const ROLES: &str = include_str!("../roles/crossplane.yaml");
+
 /// A running core.
 pub struct Crossplane {
-    // The process ends before the folder goes.
-    _core: Process,
+    // Processes end before the folder goes.
+    processes: Vec<Process>,
     folder: TempDir,
     client: Client,
 }
 
 impl Crossplane {
-    /// Starts core on a cluster and waits until it is ready.
+    /// Starts core with every right on a cluster and waits until it is ready. Functions are told to
+    /// it by [`install_function`](Self::install_function): it pulls no packages.
     ///
     /// It listens on all addresses: see [`crate::namespace`].
     ///
     /// # Panics
     /// When it does not start.
     pub async fn start(cluster: &Cluster) -> Self {
+        Self::start_as(cluster, &cluster.kubeconfig(), "External").await
+    }
+
+    /// Starts core and the RBAC manager with the rights that Crossplane's chart gives them. Packages
+    /// are installed the normal way, and get Deployments.
+    ///
+    /// Both listen on all addresses: see [`crate::namespace`].
+    ///
+    /// # Panics
+    /// When something does not start.
+    pub async fn start_with_roles(cluster: &Cluster) -> Self {
+        let client = cluster.client().await;
+        make_namespace(&client).await;
+        for object in actor::yaml::documents(ROLES).expect("YAML") {
+            objects::apply(&client, &object).await.expect("a role");
+        }
+        let kubeconfig = cluster.kubeconfig_of(NAMESPACE, "crossplane").await;
+        let mut crossplane = Self::start_as(cluster, &kubeconfig, "Deployment").await;
+        let kubeconfig = cluster.kubeconfig_of(NAMESPACE, "rbac-manager").await;
+        let mut command = Command::new(components::program("crossplane-core"));
+        command
+            .args(["rbac", "start", "--provider-clusterrole"])
+            .arg("crossplane:allowed-provider-permissions")
+            .env("KUBECONFIG", kubeconfig);
+        let manager = Process::start("rbac-manager", &mut command, crossplane.folder.path());
+        crossplane.processes.push(manager);
+        crossplane
+    }
+
+    async fn start_as(cluster: &Cluster, kubeconfig: &Path, runtime: &str) -> Self {
         let client = cluster.client().await;
         let folder = tempfile::tempdir().expect("a temporary folder");
         let dir = folder.path();
@@ -48,17 +82,18 @@ impl Crossplane {
         let kinds = dir.join("kinds/crossplane.yaml");
         fs::copy(components::definitions("crossplane-core-kinds"), kinds).expect("a copy");
         make_namespace(&client).await;
-        initialise(cluster, dir).await;
+        initialise(kubeconfig, dir).await;
         let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
         write_secret(&secrets, "crossplane-tls-client", &dir.join("client")).await;
         let [port, metrics] = free_ports();
-        let mut command = command(cluster, dir);
+        let mut command = command(kubeconfig, dir);
         command
             .args(["core", "start"])
             // Tests change an actor faster than any user: core would soon look at it only now and then.
             .args(["--circuit-breaker-burst", "100000"])
             .env("HEALTH_PROBE_PORT", port.to_string())
-            .env("METRICS_PORT", metrics.to_string());
+            .env("METRICS_PORT", metrics.to_string())
+            .env("PACKAGE_RUNTIME", runtime);
         let mut core = Process::start("crossplane", &mut command, dir);
         until("Crossplane is ready", || {
             core.check(dir);
@@ -66,7 +101,7 @@ impl Crossplane {
         })
         .await;
         Self {
-            _core: core,
+            processes: vec![core],
             folder,
             client,
         }
@@ -181,11 +216,11 @@ async fn make_namespace(client: &Client) {
 }
 
 /// Runs `core init`, which installs core's kinds and makes its certificates.
-async fn initialise(cluster: &Cluster, dir: &Path) {
+async fn initialise(kubeconfig: &Path, dir: &Path) {
     let mut tries = 0;
     until("Crossplane is initialised", || {
         tries += 1;
-        let mut command = command(cluster, dir);
+        let mut command = command(kubeconfig, dir);
         command.args(["core", "init", "--activation", "*"]);
         let output = command.output().expect("core init starts");
         let log = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -197,11 +232,11 @@ async fn initialise(cluster: &Cluster, dir: &Path) {
 }
 
 /// Variables and no flags: the flags have odd names.
-fn command(cluster: &Cluster, dir: &Path) -> Command {
+fn command(kubeconfig: &Path, dir: &Path) -> Command {
     let mut command = Command::new(components::program("crossplane-core"));
     command
         .current_dir(dir)
-        .env("KUBECONFIG", cluster.kubeconfig())
+        .env("KUBECONFIG", kubeconfig)
         .env("POD_NAMESPACE", NAMESPACE)
         .env("CRDS_PATH", dir.join("kinds"))
         .env("TLS_CA_SECRET_NAME", "crossplane-root-ca")
@@ -209,8 +244,7 @@ fn command(cluster: &Cluster, dir: &Path) -> Command {
         .env("TLS_CLIENT_CERTS_DIR", dir.join("client"))
         .env("XPKG_CACHE_DIR", dir.join("xpkg"))
         .env("XFN_CACHE_DIR", dir.join("xfn"))
-        .env("ENABLE_WEBHOOKS", "false")
-        .env("PACKAGE_RUNTIME", "External");
+        .env("ENABLE_WEBHOOKS", "false");
     command
 }
 

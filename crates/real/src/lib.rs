@@ -7,19 +7,22 @@ pub mod cluster;
 pub mod components;
 pub mod crossplane;
 pub mod health;
+mod http;
 pub mod keda;
 pub mod moto;
 pub mod namespace;
+mod node;
 pub mod objects;
 pub mod openssl;
 pub mod process;
 pub mod rabbitmq;
+pub mod registry;
 
 use std::future::Future;
 use std::time::{Duration, Instant};
 
 /// How long anything may take that a test waits for.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Asks again until there is an answer.
 ///

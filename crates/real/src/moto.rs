@@ -7,16 +7,22 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::process::{Process, free_ports};
-use crate::{components, until};
+use crate::{components, http, until};
+
+/// Says for which region and service a request is; the signature is never checked.
+const SCOPE: &str = "AWS4-HMAC-SHA256 \
+    Credential=key/20260101/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=none";
 
 /// A service without any queue.
 pub struct Moto {
     // The process ends before its folder goes.
     _server: Process,
     _folder: TempDir,
+    port: u16,
     /// URL of the service.
     pub endpoint: String,
 }
@@ -41,8 +47,27 @@ impl Moto {
         Self {
             _server: server,
             _folder: folder,
+            port,
             endpoint: format!("http://127.0.0.1:{port}"),
         }
+    }
+}
+
+impl Moto {
+    /// Asks for one of the actions of SQS in region us-east-1, such as `SendMessage`. The answer is
+    /// the status, and the body or null.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    pub async fn ask(&self, action: &str, body: &Value) -> (u16, Value) {
+        let target = format!("AmazonSQS.{action}");
+        let head = [
+            ("Authorization", SCOPE),
+            ("Content-Type", "application/x-amz-json-1.0"),
+            ("X-Amz-Target", &target),
+        ];
+        let answer = http::ask(self.port, ("POST", "/"), &head, Some(body)).await;
+        answer.unwrap_or_else(|error| panic!("{action}: {error}"))
     }
 }
 

@@ -7,17 +7,15 @@ use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
 use crate::process::{Process, free_ports};
-use crate::until;
+use crate::{http, until};
 
 /// The server's own script; that in `sbin` changes the user.
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 
 /// `guest` and its password of the same name, as HTTP has them.
-const LOGIN: &str = "Z3Vlc3Q6Z3Vlc3Q=";
+const LOGIN: &str = "Basic Z3Vlc3Q6Z3Vlc3Q=";
 
 /// A broker with the user `guest`, whose password is the same.
 pub struct RabbitMq {
@@ -189,28 +187,15 @@ fn start_server(dir: &Path, management: u16, epmd: u16, distribution: u16) -> Pr
     Process::start("rabbitmq", &mut command, dir)
 }
 
-/// By HTTP/1.0, whose answers end with the connection.
 async fn ask(
     port: u16,
     method: &str,
     path: &str,
     body: Option<&Value>,
 ) -> io::Result<(u16, Value)> {
-    let body = body.map(Value::to_string).unwrap_or_default();
-    let length = body.len();
-    let request = format!(
-        "{method} /api/{path} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Basic {LOGIN}\r\n\
-         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    );
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
-    let status = head
-        .split(' ')
-        .nth(1)
-        .and_then(|status| status.parse().ok());
-    let status = status.ok_or_else(|| io::Error::other("no answer"))?;
-    Ok((status, serde_json::from_str(body).unwrap_or_default()))
+    let head = [
+        ("Authorization", LOGIN),
+        ("Content-Type", "application/json"),
+    ];
+    http::ask(port, (method, &format!("/api/{path}")), &head, body).await
 }

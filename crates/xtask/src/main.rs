@@ -71,8 +71,8 @@ enum Chore {
     },
     /// Play the life of an actor on real parts, KEDA among them, and print how long things take
     ///
-    /// Functions and provider are processes of the test's own: their packages are not installed
-    /// here, and nothing runs the pods.
+    /// Our packages are installed from a registry of the test's own, and all have the rights that
+    /// users give them. Nothing runs pods: functions and provider are processes of the test.
     E2e,
 }
 

@@ -9,6 +9,7 @@ use real::crossplane::condition;
 use serde_json::{Value, json};
 use tests::live_actor::Live;
 
+use crate::ends;
 use crate::world::{PATIENCE, World, is_true, told, word};
 
 /// An actor is applied: all its objects come, and its words come in order.
@@ -52,9 +53,12 @@ fn hear(words: &Mutex<Vec<String>>, now: &str) {
     }
 }
 
-/// A message comes, and KEDA wakes the workload.
+/// A message comes, and KEDA wakes the workload; without KEDA it was never put to sleep.
 pub(crate) async fn wake(world: &World, live: &Live<'_>) {
     assert!(world.publish(&live.name).await, "a queue is bound");
+    if !world.has_keda("a pod for a message") {
+        return;
+    }
     world
         .until(live, "from message to replica 1", async || {
             replicas(live).await == 1
@@ -78,7 +82,8 @@ pub(crate) async fn trouble(world: &World, live: &Live<'_>) {
     world.kubelet.say(&live.name, "running").await;
     world
         .until(live, "from its end to the word", async || {
-            word(&live.read().await) == "Running"
+            let found = live.read().await;
+            is_true(&found, "WorkloadReady") && word(&found) != "RuntimeError"
         })
         .await;
 }
@@ -238,8 +243,26 @@ pub(crate) async fn change_the_platform(world: &World, live: &Live<'_>, spec: &V
     let newer = create(world, "newer", spec).await;
     let queue = queue_object(&newer).await;
     assert_eq!(queue["spec"]["providerConfigRef"]["name"], "sqs");
-    newer.delete().await;
+    wake_by_sqs(world, &newer).await;
+    ends::delete_from_sqs(world, &newer).await;
     assert_eq!(live.objects().await, before, "live actors are not touched");
+}
+
+/// A message comes to an actor whose queue is at SQS.
+async fn wake_by_sqs(world: &World, live: &Live<'_>) {
+    world.send_by_sqs(&live.name).await;
+    world
+        .until(live, "from message at SQS to its count", async || {
+            live.read().await["status"]["queue"]["queued"] == 1
+        })
+        .await;
+    if world.has_keda("a pod for a message at SQS") {
+        world
+            .until(live, "and until a pod runs", async || {
+                replicas(live).await == 1 && word(&live.read().await) == "Running"
+            })
+            .await;
+    }
 }
 
 /// Gives a field of the live spec the value that it has here, or takes it out.

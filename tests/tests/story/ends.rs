@@ -19,6 +19,17 @@ pub(crate) async fn delete(world: &World, live: &Live<'_>) {
     until_nothing_is_left(world, live).await;
 }
 
+/// An actor whose queue is at SQS is deleted, the message in it too.
+pub(crate) async fn delete_from_sqs(world: &World, live: &Live<'_>) {
+    assert!(world.has_queue_at_sqs(&live.name).await);
+    live.delete().await;
+    until_nothing_is_left(world, live).await;
+    assert!(
+        !world.has_queue_at_sqs(&live.name).await,
+        "the queue is gone"
+    );
+}
+
 /// An actor whose queue shall stay is deleted: the message waits for the next one of its name.
 pub(crate) async fn leave_the_queue_and_come_back(world: &World, spec: &Value) {
     let settings = world.platform().pop().expect("the platform's settings");

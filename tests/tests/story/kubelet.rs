@@ -1,6 +1,4 @@
-//! A stand-in for the kubelets.
-
-use std::time::Duration;
+//! What the node says of pods when something is wrong with them.
 
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
@@ -8,29 +6,20 @@ use real::objects;
 use serde_json::{Value, json};
 use tests::examples::documents;
 use tests::program::repository;
-use tokio::task::JoinHandle;
 
-/// Says of every new pod of namespace `default` that it runs, until this value goes.
+/// Speaks for the node, which by itself says of every pod once that it runs.
 pub(crate) struct Kubelet {
     pods: Api<DynamicObject>,
     words: Value,
-    task: JoinHandle<()>,
 }
 
 impl Kubelet {
-    /// Starts it.
-    pub(crate) async fn start(client: &Client) -> Self {
+    /// For the pods of namespace `default`.
+    pub(crate) async fn of(client: &Client) -> Self {
         let any = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {}});
         let (pods, _) = objects::api_of(client, &any).await;
         let words = documents(&repository().join("tests/story/pods.yaml")).remove(0);
-        let (seen, running) = (pods.clone(), words["running"].clone());
-        let task = tokio::spawn(async move {
-            loop {
-                tell_of_new_pods(&seen, &running).await;
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
-        });
-        Self { pods, words, task }
+        Self { pods, words }
     }
 
     /// Says something else of every pod of an actor: a status of `tests/story/pods.yaml`.
@@ -49,25 +38,6 @@ impl Kubelet {
     pub(crate) async fn count(&self, actor: &str) -> usize {
         let of_actor = ListParams::default().labels(&format!("asya.sh/actor={actor}"));
         self.pods.list(&of_actor).await.expect("a list").items.len()
-    }
-}
-
-impl Drop for Kubelet {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-async fn tell_of_new_pods(pods: &Api<DynamicObject>, running: &Value) {
-    // A pod may go while it is told of, and the API server while the test ends.
-    let Ok(list) = pods.list(&ListParams::default()).await else {
-        return;
-    };
-    for pod in list {
-        if pod.data["status"]["phase"] == "Pending" {
-            let name = pod.metadata.name.unwrap_or_default();
-            drop(write_status(pods, &name, running).await);
-        }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use real::cluster::Cluster;
 use real::crossplane::condition;
 use real::keda::{self, Keda};
 use real::moto::Moto;
@@ -30,11 +29,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Starts all of it, and applies what a platform team does.
-    pub(crate) async fn start() -> Self {
+    /// Starts all of it with a Configuration of ours, and applies what a platform team does.
+    pub(crate) async fn start(configuration: &str) -> Self {
         let start = Instant::now();
-        let stack = async { Stack::start_on(Cluster::start_with_workloads().await).await };
+        let stack = Stack::install(configuration);
         let (mut stack, broker, moto) = tokio::join!(stack, RabbitMq::start(), Moto::start());
+        told(start, "all packages are healthy, from nothing");
         let has_keda = !keda::is_skipped("what needs KEDA's operator");
         let keda = if has_keda {
             Some(Keda::start(&stack.cluster).await)
@@ -43,7 +43,7 @@ impl World {
         };
         stack.start_provider_with(&["--poll", "5s"]);
         let world = Self {
-            kubelet: Kubelet::start(&stack.client).await,
+            kubelet: Kubelet::of(&stack.client).await,
             keda,
             stack,
             broker,
@@ -113,6 +113,24 @@ impl World {
         let path = format!("queues/%2F/asya-{actor}");
         let (status, _) = self.broker.ask("GET", &path, None).await;
         status == 200
+    }
+
+    /// Sends a message to an actor's queue at SQS.
+    pub(crate) async fn send_by_sqs(&self, actor: &str) {
+        let (_, queue) = self.ask_sqs_for_queue(actor).await;
+        let message = json!({"QueueUrl": queue["QueueUrl"], "MessageBody": "{}"});
+        let (status, answer) = self.moto.ask("SendMessage", &message).await;
+        assert_eq!(status, 200, "a message is sent to {actor}: {answer}");
+    }
+
+    /// Whether an actor's queue is at SQS.
+    pub(crate) async fn has_queue_at_sqs(&self, actor: &str) -> bool {
+        self.ask_sqs_for_queue(actor).await.0 == 200
+    }
+
+    async fn ask_sqs_for_queue(&self, actor: &str) -> (u16, Value) {
+        let name = json!({"QueueName": format!("asya-{actor}")});
+        self.moto.ask("GetQueueUrl", &name).await
     }
 
     /// Waits until it is so, and prints how long that took.

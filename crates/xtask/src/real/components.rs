@@ -27,11 +27,11 @@ pub(crate) enum Part {
         /// Go variables set by the linker; `{version}` stands for the pinned version, `v` included.
         variables: &'static [(&'static str, &'static str)],
     },
-    /// The custom resource definitions of a folder of the module, as one stream: `crds/<name>.yaml`
-    /// in the cache.
+    /// The objects of folders of the module, most often custom resource definitions, as one stream:
+    /// `crds/<name>.yaml` in the cache.
     Definitions {
-        /// The folder in the module.
-        folder: &'static str,
+        /// The folders in the module, with a space between them.
+        folders: &'static str,
     },
 }
 
@@ -40,7 +40,7 @@ impl Part {
     pub(crate) fn source(&self) -> &'static str {
         match self {
             Self::Program { package, .. } => package,
-            Self::Definitions { folder } => folder,
+            Self::Definitions { folders } => folders,
         }
     }
 
@@ -63,6 +63,9 @@ const CROSSPLANE_VERSION: &[(&str, &str)] = &[(
 /// The API server reports this version, and clients decide by it what it can do.
 const KUBERNETES_VERSION: &[(&str, &str)] =
     &[("k8s.io/component-base/version.gitVersion", "{version}")];
+
+/// Kwok shows it as the version of its nodes.
+const KWOK_VERSION: &[(&str, &str)] = &[("sigs.k8s.io/kwok/pkg/consts.Version", "{version}")];
 
 /// The operator tells it in its log.
 const KEDA_VERSION: &[(&str, &str)] =
@@ -112,6 +115,16 @@ pub(crate) const COMPONENTS: &[Component] = &[
         is_optional: false,
     },
     Component {
+        name: "kube-scheduler",
+        folder: "kubernetes",
+        module: "k8s.io/kubernetes",
+        part: Part::Program {
+            package: "k8s.io/kubernetes/cmd/kube-scheduler",
+            variables: KUBERNETES_VERSION,
+        },
+        is_optional: false,
+    },
+    Component {
         name: "kubectl",
         folder: "kubernetes",
         module: "k8s.io/kubernetes",
@@ -122,11 +135,41 @@ pub(crate) const COMPONENTS: &[Component] = &[
         is_optional: false,
     },
     Component {
+        name: "kwok",
+        folder: "kwok",
+        module: "sigs.k8s.io/kwok",
+        part: Part::Program {
+            package: "sigs.k8s.io/kwok/cmd/kwok",
+            variables: KWOK_VERSION,
+        },
+        is_optional: false,
+    },
+    Component {
+        name: "kwok-stages",
+        folder: "kwok",
+        module: "sigs.k8s.io/kwok",
+        part: Part::Definitions {
+            folders: "kustomize/stage/node/fast kustomize/stage/node/heartbeat kustomize/stage/pod/fast",
+        },
+        is_optional: false,
+    },
+    Component {
+        name: "registry",
+        // Core reads packages with the same module.
+        folder: "crossplane-core",
+        module: "github.com/google/go-containerregistry",
+        part: Part::Program {
+            package: "github.com/google/go-containerregistry/cmd/registry",
+            variables: &[],
+        },
+        is_optional: false,
+    },
+    Component {
         name: "crossplane-core-kinds",
         folder: "crossplane-core",
         module: "github.com/crossplane/crossplane/v2",
         part: Part::Definitions {
-            folder: "cluster/crds",
+            folders: "cluster/crds",
         },
         is_optional: false,
     },
@@ -135,7 +178,7 @@ pub(crate) const COMPONENTS: &[Component] = &[
         folder: "keda",
         module: "github.com/kedacore/keda/v2",
         part: Part::Definitions {
-            folder: "config/crd/bases",
+            folders: "config/crd/bases",
         },
         is_optional: false,
     },

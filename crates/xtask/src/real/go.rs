@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::str::FromStr;
@@ -73,7 +73,7 @@ impl Go {
     pub(crate) fn make(&self, pins: &Pins, output: &Path) -> Result<()> {
         match &pins.component.part {
             Part::Program { package, .. } => self.build(pins, package, output),
-            Part::Definitions { folder } => self.collect(pins, folder, output),
+            Part::Definitions { folders } => self.collect(pins, folders, output),
         }
     }
 
@@ -97,20 +97,17 @@ impl Go {
         Ok(())
     }
 
-    /// Writes the YAML files of one of the module's folders as one stream, by name.
-    fn collect(&self, pins: &Pins, folder: &str, output: &Path) -> Result<()> {
-        let folder = self.module_folder(pins)?.join(folder);
-        let mut files = Vec::new();
-        for entry in fs::read_dir(&folder).with_context(|| cannot("read", &folder))? {
-            files.push(entry.with_context(|| cannot("read", &folder))?.path());
-        }
-        files.retain(|file| file.extension().is_some_and(|ending| ending == "yaml"));
-        files.sort();
+    /// Writes the YAML files of some of the module's folders as one stream, each folder's by name.
+    fn collect(&self, pins: &Pins, folders: &str, output: &Path) -> Result<()> {
+        let module = self.module_folder(pins)?;
         let mut stream = String::new();
-        for file in &files {
-            let text = fs::read_to_string(file).with_context(|| cannot("read", file))?;
-            stream.push_str("---\n");
-            stream.push_str(text.trim_start_matches("---\n"));
+        for folder in folders.split(' ') {
+            let folder = module.join(folder);
+            for file in manifests(&folder).with_context(|| cannot("read", &folder))? {
+                let text = fs::read_to_string(&file).with_context(|| cannot("read", &file))?;
+                stream.push_str("---\n");
+                stream.push_str(text.trim_start_matches("---\n"));
+            }
         }
         fs::write(output, stream).with_context(|| cannot("write", output))
     }
@@ -148,6 +145,20 @@ impl Go {
             .env("GOWORK", "off");
         command
     }
+}
+
+/// The YAML files of a folder, by name, less what says how `kustomize` reads them.
+fn manifests(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        files.push(entry?.path());
+    }
+    files.retain(|file| {
+        let is_yaml = file.extension().is_some_and(|ending| ending == "yaml");
+        is_yaml && !file.ends_with("kustomization.yaml")
+    });
+    files.sort();
+    Ok(files)
 }
 
 /// The end of what a build printed, indented, less its download log.

@@ -1,0 +1,78 @@
+//! A node that is none: kube-scheduler binds pods to it, and kwok says of them that they run.
+
+use std::process::Command;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::process::{Process, free_ports};
+use crate::{components, objects, until};
+
+const NAME: &str = "node";
+
+/// Starts both, and waits until the node is ready.
+///
+/// # Panics
+/// When it is not in time.
+pub(crate) async fn start(cluster: &Cluster) -> [Process; 2] {
+    let client = cluster.client().await;
+    let size = json!({"cpu": "32", "memory": "64Gi", "pods": "110"});
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": NAME},
+        "status": {"allocatable": size, "capacity": size}});
+    objects::apply(&client, &node).await.expect("a node");
+    let nodes: Api<Node> = Api::all(client);
+    // Every new node is tainted as not ready, and the controller that lifts that is not run.
+    let untainted = Patch::Merge(json!({"spec": {"taints": null}}));
+    let patched = nodes.patch(NAME, &PatchParams::default(), &untainted).await;
+    patched.expect("a node without a taint");
+    let [scheduler, kwok] = free_ports();
+    let mut processes = [
+        start_scheduler(cluster, scheduler),
+        start_kwok(cluster, kwok),
+    ];
+    until("the node is ready", || {
+        for process in &mut processes {
+            process.check(cluster.folder());
+        }
+        async {
+            let node = nodes.get(NAME).await.expect("the node is there");
+            is_ready(&json!(node)).then_some(())
+        }
+    })
+    .await;
+    processes
+}
+
+fn is_ready(node: &Value) -> bool {
+    let ready = crate::crossplane::condition(node, "Ready");
+    ready.is_some_and(|ready| ready["status"] == "True")
+}
+
+fn start_scheduler(cluster: &Cluster, port: u16) -> Process {
+    let mut command = Command::new(components::program("kube-scheduler"));
+    command
+        .arg("--kubeconfig")
+        .arg(cluster.kubeconfig())
+        .args(["--bind-address", "127.0.0.1", "--leader-elect=false"])
+        .args(["--secure-port", &port.to_string()]);
+    Process::start("kube-scheduler", &mut command, cluster.folder())
+}
+
+fn start_kwok(cluster: &Cluster, port: u16) -> Process {
+    let mut command = Command::new(components::program("kwok"));
+    command
+        .arg("--kubeconfig")
+        .arg(cluster.kubeconfig())
+        .arg("--config")
+        .arg(components::definitions("kwok-stages"))
+        .args(["--manage-all-nodes=true", "--node-ip", "127.0.0.1"])
+        .args(["--cidr", "10.244.0.0/24"])
+        .args(["--server-address", &format!("127.0.0.1:{port}")])
+        // It would read a configuration of the user's.
+        .env("HOME", cluster.folder());
+    Process::start("kwok", &mut command, cluster.folder())
+}

@@ -1,0 +1,65 @@
+//! A registry of images, to install packages from.
+
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::process::{Process, free_ports};
+use crate::{components, until};
+
+/// A registry that forgets everything when it ends. Crossplane's parts speak plain HTTP to it,
+/// since it is on 127.0.0.1.
+pub struct Registry {
+    // The process ends before its folder goes.
+    _server: Process,
+    folder: TempDir,
+    port: u16,
+}
+
+impl Registry {
+    /// Starts a registry and waits until it listens.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub async fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let [port] = free_ports();
+        let mut command = Command::new(components::program("registry"));
+        command.args(["--port", &port.to_string()]);
+        let mut server = Process::start("registry", &mut command, folder.path());
+        until("the registry listens", || {
+            server.check(folder.path());
+            let is_up = TcpStream::connect(("127.0.0.1", port)).is_ok();
+            async move { is_up.then_some(()) }
+        })
+        .await;
+        Self {
+            _server: server,
+            folder,
+            port,
+        }
+    }
+
+    /// What the names of its images begin with.
+    pub fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Pushes a package, under a name that begins with [`host`](Self::host).
+    ///
+    /// # Panics
+    /// When `crossplane xpkg push` fails.
+    pub fn push(&self, package: &Path, name: &str) {
+        let output = Command::new(components::program("crossplane"))
+            .args(["xpkg", "push", "--package-files"])
+            .args([package.as_os_str(), name.as_ref()])
+            // Nobody's credentials.
+            .env("HOME", self.folder.path())
+            .output()
+            .expect("crossplane starts");
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name} is not pushed: {talk}");
+    }
+}

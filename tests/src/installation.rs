@@ -1,0 +1,213 @@
+//! The normal way to install: packages from a registry, and what `install/` has.
+//!
+//! Core unpacks the packages, and makes certificates and Deployments for what is in them. The node
+//! says that their pods run, and the test runs the programs in their place: functions with the
+//! certificates that core made, at the names where core looks for them, and the provider with the
+//! rights of its ServiceAccount.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
+use kube::api::{Api, DynamicObject, ListParams};
+use real::cluster::Cluster;
+use real::crossplane::{Crossplane, NAMESPACE, condition};
+use real::registry::Registry;
+use real::{PATIENCE, components, namespace, objects, until};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::examples::documents;
+use crate::function::{Function, free_addresses};
+use crate::packages::{AMD64, package, programs, stand_ins};
+use crate::program::talk;
+use crate::stack::Stack;
+
+/// Path of our repositories in the registry, which the names of functions begin with.
+const PATH: &str = "asya";
+
+/// Where functions listen.
+const PORT: u16 = 9443;
+
+/// What a user of the packages applies first.
+const RIGHTS: [&str; 3] = [
+    "crossplane/rbac.yaml",
+    "provider-asya/runtime-config.yaml",
+    "provider-asya/rbac.yaml",
+];
+
+const API_VERSION: &str = "pkg.crossplane.io/v1";
+
+/// A ServiceAccount, which the provider's runtime config names so.
+const PROVIDER: &str = "provider-asya";
+
+impl Stack {
+    /// Starts a cluster with a node and core under its real roles, and installs a Configuration with
+    /// all that it depends on. All is healthy, and actors are served; the provider is yet to be
+    /// [started](Stack::start_provider), with the rights that were granted to it.
+    ///
+    /// # Panics
+    /// When something does not start, or is not healthy in time.
+    pub async fn install(configuration: &str) -> Self {
+        let cluster = Cluster::start_with_a_node().await;
+        cluster.install_keda().await;
+        let (crossplane, registry) =
+            tokio::join!(Crossplane::start_with_roles(&cluster), Registry::start());
+        let mut stack = Self::of(cluster, crossplane).await;
+        let publication = Publication::push(registry, configuration);
+        for file in RIGHTS {
+            let folder = components::repository().join("install");
+            stack.apply_file(&folder.join(file)).await;
+        }
+        let runtime = json!({"runtimeConfigRef": {"name": PROVIDER}});
+        for (kind, name, more) in [
+            ("Provider", PROVIDER, runtime),
+            ("Configuration", configuration, json!({})),
+        ] {
+            let mut object = json!({"apiVersion": API_VERSION, "kind": kind,
+                "metadata": {"name": name}, "spec": more});
+            object["spec"]["package"] = json!(publication.image(name));
+            stack.apply(&object).await;
+        }
+        for (function, address) in functions_of(configuration).iter().zip(1..) {
+            let function = stack.run_function(function, address).await;
+            stack.functions.push(function);
+        }
+        stack.registry = Some(publication.registry);
+        stack.provider_kubeconfig = stack.take_over_the_provider().await;
+        for kind in ["Function", "Provider", "Configuration"] {
+            stack.until_all_are_healthy(kind).await;
+        }
+        stack.until_actors_are_served().await;
+        stack
+    }
+
+    /// Runs a function in place of its pod, at an address of its own that core finds by name.
+    async fn run_function(&self, name: &str, address: u8) -> Function {
+        let package = format!("pkg.crossplane.io/package={PATH}-{name}");
+        let revisions = self.packages("FunctionRevision").await;
+        let of_package = ListParams::default().labels(&package);
+        let status = until(&format!("core has a service for {name}"), || async {
+            let found = revisions.list(&of_package).await.expect("a list").items;
+            let status = found.first()?.data.get("status")?.clone();
+            let is_complete =
+                status["endpoint"].is_string() && status["tlsServerSecretName"].is_string();
+            is_complete.then_some(status)
+        })
+        .await;
+        let certificates = self.certificates(&status).await;
+        let endpoint = status["endpoint"].as_str().unwrap_or_default();
+        let host = endpoint.strip_prefix("dns:///");
+        let host = host.and_then(|host| host.strip_suffix(&format!(":{PORT}")));
+        let host = host.unwrap_or_else(|| panic!("{name} is at {endpoint:?}"));
+        let address = IpAddr::from(Ipv4Addr::new(127, 0, 1, address));
+        namespace::name_host(host, address);
+        let certificates = certificates.path().to_str().expect("a path in UTF-8");
+        let [metrics] = free_addresses();
+        let arguments = ["--tls-certs-dir", certificates];
+        Function::start_at(name, SocketAddr::new(address, PORT), metrics, &arguments)
+    }
+
+    /// The files of the Secret that core made for a function. It has read them when it listens.
+    async fn certificates(&self, status: &Value) -> TempDir {
+        let name = status["tlsServerSecretName"].as_str().unwrap_or_default();
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let data = until(&format!("Secret {name} is filled"), || async {
+            let secret = secrets.get_opt(name).await.expect("an answer")?;
+            secret.data.filter(|data| data.contains_key("tls.crt"))
+        })
+        .await;
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (file, content) in data {
+            fs::write(folder.path().join(file), content.0).expect("a file");
+        }
+        folder
+    }
+
+    /// A kubeconfig with the provider's rights, as soon as it has a ServiceAccount.
+    async fn take_over_the_provider(&self) -> PathBuf {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), NAMESPACE);
+        until("the provider has a ServiceAccount", || async {
+            accounts.get_opt(PROVIDER).await.expect("an answer")
+        })
+        .await;
+        self.cluster.kubeconfig_of(NAMESPACE, PROVIDER).await
+    }
+
+    /// Waits until all packages of a kind are installed and healthy.
+    async fn until_all_are_healthy(&self, kind: &str) {
+        let packages = self.packages(kind).await;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let list = packages.list(&ListParams::default()).await;
+            let list = json!(list.expect("a list").items);
+            let mut all = list.as_array().into_iter().flatten();
+            if list != json!([]) && all.all(is_healthy) {
+                return;
+            }
+            let log = || self.log();
+            assert!(
+                Instant::now() < deadline,
+                "no {kind} is healthy in {list:#}\n{}",
+                log()
+            );
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    async fn packages(&self, kind: &str) -> Api<DynamicObject> {
+        let any = json!({"apiVersion": API_VERSION, "kind": kind, "metadata": {}});
+        objects::api_of(&self.client, &any).await.0
+    }
+}
+
+/// Whether a package is unpacked and, if it has a program, that runs.
+fn is_healthy(package: &Value) -> bool {
+    ["Installed", "Healthy"]
+        .iter()
+        .all(|kind| condition(package, kind).is_some_and(|condition| condition["status"] == "True"))
+}
+
+/// The functions that a Configuration depends on.
+fn functions_of(configuration: &str) -> Vec<String> {
+    let file = format!("package/{configuration}/crossplane.yaml");
+    let package = documents(&components::repository().join(file)).remove(0);
+    let needed = package["spec"]["dependsOn"].as_array();
+    let needed = needed.into_iter().flatten();
+    let functions = needed.filter(|needed| needed["kind"] == "Function");
+    let name = |function: &Value| {
+        let image = function["package"].as_str().unwrap_or_default();
+        image.trim_start_matches("${REGISTRY}/").to_owned()
+    };
+    functions.map(name).collect()
+}
+
+/// A Configuration in a registry, with all that it may depend on.
+struct Publication {
+    registry: Registry,
+}
+
+impl Publication {
+    fn push(registry: Registry, configuration: &str) -> Self {
+        let output = tempfile::tempdir().expect("a temporary folder");
+        let stand_ins = stand_ins(AMD64);
+        let stand_ins = stand_ins.path().to_str().expect("a path in UTF-8");
+        let below = format!("{}/{PATH}", registry.host());
+        let done = package(&below, output.path(), &["--programs", stand_ins]);
+        assert!(done.status.success(), "{}", talk(&done));
+        let publication = Self { registry };
+        let names = programs().map(str::to_owned);
+        for name in names.chain([configuration.to_owned()]) {
+            let file = output.path().join(format!("{name}.xpkg"));
+            publication.registry.push(&file, &publication.image(&name));
+        }
+        publication
+    }
+
+    fn image(&self, name: &str) -> String {
+        let (host, version) = (self.registry.host(), env!("CARGO_PKG_VERSION"));
+        format!("{host}/{PATH}/{name}:v{version}")
+    }
+}
