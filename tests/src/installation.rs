@@ -15,6 +15,7 @@ use kube::api::{Api, DynamicObject, ListParams};
 use real::cluster::Cluster;
 use real::crossplane::{Crossplane, NAMESPACE, condition};
 use real::registry::Registry;
+use real::rights::Rights;
 use real::{PATIENCE, components, namespace, objects, until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -32,10 +33,16 @@ const PATH: &str = "asya";
 const PORT: u16 = 9443;
 
 /// What a user of the packages applies first.
-const RIGHTS: [&str; 3] = [
+const ALWAYS: [&str; 3] = [
     "crossplane/rbac.yaml",
     "provider-asya/runtime-config.yaml",
     "provider-asya/rbac.yaml",
+];
+
+/// And what, where Crossplane's RBAC manager is not there.
+const WITHOUT_MANAGER: [&str; 2] = [
+    "crossplane/rbac-without-manager.yaml",
+    "provider-asya/rbac-without-manager.yaml",
 ];
 
 const API_VERSION: &str = "pkg.crossplane.io/v1";
@@ -44,20 +51,24 @@ const API_VERSION: &str = "pkg.crossplane.io/v1";
 const PROVIDER: &str = "provider-asya";
 
 impl Stack {
-    /// Starts a cluster with a node and core under its real roles, and installs a Configuration with
+    /// Starts a cluster with a node and core with its real rights, and installs a Configuration with
     /// all that it depends on. All is healthy, and actors are served; the provider is yet to be
     /// [started](Stack::start_provider), with the rights that were granted to it.
     ///
     /// # Panics
     /// When something does not start, or is not healthy in time.
-    pub async fn install(configuration: &str) -> Self {
+    pub async fn install(configuration: &str, rights: Rights) -> Self {
         let cluster = Cluster::start_with_a_node().await;
         cluster.install_keda().await;
-        let (crossplane, registry) =
-            tokio::join!(Crossplane::start_with_roles(&cluster), Registry::start());
+        let crossplane = Crossplane::start_with(&cluster, rights);
+        let (crossplane, registry) = tokio::join!(crossplane, Registry::start());
         let mut stack = Self::of(cluster, crossplane).await;
         let publication = Publication::push(registry, configuration);
-        for file in RIGHTS {
+        let mut files = ALWAYS.to_vec();
+        if rights == Rights::ByHand {
+            files.extend(WITHOUT_MANAGER);
+        }
+        for file in files {
             let folder = components::repository().join("install");
             stack.apply_file(&folder.join(file)).await;
         }

@@ -51,19 +51,27 @@ impl<'a> Live<'a> {
 
     /// Makes an actor, and waits until all its objects are there.
     pub async fn create(stack: &'a Stack, name: &str, spec: &Value) -> Self {
-        stack.apply(&stack.actor(name, spec)).await;
-        let live = Self::of(stack, name).await;
+        let live = Self::apply(stack, name, spec).await;
         let all = format!("all objects of {name} are there");
         real::until(&all, || async {
-            let found = live.objects().await;
-            let has = |kind: &str| found.keys().any(|name| name.starts_with(kind));
-            live.composed
-                .iter()
-                .all(|(kind, _)| has(kind))
-                .then_some(())
+            live.has_all_objects().await.then_some(())
         })
         .await;
         live
+    }
+
+    /// Makes an actor, and waits for nothing.
+    pub async fn apply(stack: &'a Stack, name: &str, spec: &Value) -> Self {
+        let live = Self::of(stack, name).await;
+        stack.apply(&stack.actor(name, spec)).await;
+        live
+    }
+
+    /// Whether there is an object of each kind.
+    pub async fn has_all_objects(&self) -> bool {
+        let found = self.objects().await;
+        let has = |kind: &str| found.keys().any(|name| name.starts_with(kind));
+        self.composed.iter().all(|(kind, _)| has(kind))
     }
 
     /// The actor as it is.

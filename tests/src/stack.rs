@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use k8s_openapi::api::core::v1::Event;
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use real::cluster::Cluster;
 use real::crossplane::Crossplane;
 use real::registry::Registry;
@@ -203,6 +204,26 @@ impl Stack {
         let core = self.crossplane.log();
         let provider = self.provider.as_ref().map(Provider::log);
         format!("{core}\n{}", provider.unwrap_or_default())
+    }
+}
+
+impl Stack {
+    /// What was refused until now for want of a right, as far as logs and events tell.
+    ///
+    /// # Panics
+    /// When events cannot be read.
+    pub async fn refusals(&self) -> Vec<String> {
+        let events: Api<Event> = Api::all(self.client.clone());
+        let events = events.list(&ListParams::default()).await.expect("a list");
+        let events = events.items.into_iter().filter_map(|event| event.message);
+        let [core, manager] = self.crossplane.logs();
+        let provider = self.provider.as_ref().map(Provider::log);
+        let logs = [core, manager, provider.unwrap_or_default()];
+        let lines = logs.iter().flat_map(|log| log.lines().map(str::to_owned));
+        lines
+            .chain(events)
+            .filter(|line| line.contains("forbidden"))
+            .collect()
     }
 }
 

@@ -13,17 +13,18 @@ use tempfile::TempDir;
 
 use crate::cluster::Cluster;
 use crate::process::{Process, free_ports};
+use crate::rights::{self, Rights};
 use crate::{components, health, objects, openssl, until};
 
 /// Where Crossplane lives.
 pub const NAMESPACE: &str = "crossplane-system";
 
+/// The RBAC manager, and its ServiceAccount.
+const MANAGER: &str = "rbac-manager";
+
 /// How often `core init` is tried: it does not wait until its own kinds are served, and
 /// is started again by the kubelet elsewhere.
 const TRIES: usize = 10;
-
-/// The roles of core and of the RBAC manager, with the ServiceAccounts that have them.
-const ROLES: &str = include_str!("../roles/crossplane.yaml");
 
 /// A running core.
 pub struct Crossplane {
@@ -45,29 +46,29 @@ impl Crossplane {
         Self::start_as(cluster, &cluster.kubeconfig(), "External").await
     }
 
-    /// Starts core and the RBAC manager with the rights that Crossplane's chart gives them. Packages
-    /// are installed the normal way, and get Deployments.
+    /// Starts core with the rights that Crossplane's chart gives it, and the RBAC manager if rights
+    /// are managed. Packages are installed the normal way, and get Deployments.
     ///
     /// Both listen on all addresses: see [`crate::namespace`].
     ///
     /// # Panics
     /// When something does not start.
-    pub async fn start_with_roles(cluster: &Cluster) -> Self {
+    pub async fn start_with(cluster: &Cluster, rights: Rights) -> Self {
         let client = cluster.client().await;
         make_namespace(&client).await;
-        for object in actor::yaml::documents(ROLES).expect("YAML") {
-            objects::apply(&client, &object).await.expect("a role");
-        }
+        rights::grant(&client, rights).await;
         let kubeconfig = cluster.kubeconfig_of(NAMESPACE, "crossplane").await;
         let mut crossplane = Self::start_as(cluster, &kubeconfig, "Deployment").await;
-        let kubeconfig = cluster.kubeconfig_of(NAMESPACE, "rbac-manager").await;
-        let mut command = Command::new(components::program("crossplane-core"));
-        command
-            .args(["rbac", "start", "--provider-clusterrole"])
-            .arg("crossplane:allowed-provider-permissions")
-            .env("KUBECONFIG", kubeconfig);
-        let manager = Process::start("rbac-manager", &mut command, crossplane.folder.path());
-        crossplane.processes.push(manager);
+        if rights == Rights::Managed {
+            let kubeconfig = cluster.kubeconfig_of(NAMESPACE, MANAGER).await;
+            let mut command = Command::new(components::program("crossplane-core"));
+            command
+                .args(["rbac", "start", "--provider-clusterrole"])
+                .arg(rights::OF_PROVIDERS)
+                .env("KUBECONFIG", kubeconfig);
+            let manager = Process::start(MANAGER, &mut command, crossplane.folder.path());
+            crossplane.processes.push(manager);
+        }
         crossplane
     }
 
@@ -196,12 +197,21 @@ impl Crossplane {
         patched.expect("the status is taken");
     }
 
-    /// The end of core's log, for a test that fails.
+    /// The ends of the logs, for a test that fails.
     pub fn log(&self) -> String {
-        let log = fs::read_to_string(self.folder.path().join("crossplane.log"));
-        let log = log.unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        lines[lines.len().saturating_sub(30)..].join("\n")
+        let ends = self.logs().map(|log| {
+            let lines: Vec<&str> = log.lines().collect();
+            lines[lines.len().saturating_sub(30)..].join("\n")
+        });
+        ends.join("\n")
+    }
+
+    /// The logs of core and of the RBAC manager, empty where it is not run.
+    pub fn logs(&self) -> [String; 2] {
+        ["crossplane", MANAGER].map(|name| {
+            let log = fs::read_to_string(self.folder.path().join(format!("{name}.log")));
+            log.unwrap_or_default()
+        })
     }
 }
 

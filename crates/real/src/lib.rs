@@ -17,6 +17,7 @@ pub mod openssl;
 pub mod process;
 pub mod rabbitmq;
 pub mod registry;
+pub mod rights;
 
 use std::future::Future;
 use std::time::{Duration, Instant};

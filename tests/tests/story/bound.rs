@@ -26,11 +26,12 @@ pub(crate) async fn borrow_a_workload(world: &World) {
     let actor = world.stack.actor("llama-async", spec);
     world.stack.apply(&actor).await;
     let live = Live::of(&world.stack, "llama-async").await;
+    grant_what_is_missing(world, &live).await;
     let names = ["vllm", "asya-runtime", "asya-sidecar"];
     world
         .until(
             &live,
-            "from apply to containers beside the model",
+            "from granting it to containers beside the model",
             async || containers(&model(world).await) == names,
         )
         .await;
@@ -66,6 +67,25 @@ pub(crate) async fn borrow_a_workload(world: &World) {
     let (models, _) = objects::api_of(&world.stack.client, deployment).await;
     let deleted = models.delete(MODEL, &DeleteParams::default()).await;
     deleted.expect("the Deployment is its owner's again");
+}
+
+/// Rights to bind are not granted by default: the actor says which file has them.
+async fn grant_what_is_missing(world: &World, live: &Live<'_>) {
+    let before = model(world).await["metadata"]["generation"].take();
+    let file = "install/provider-asya/rbac-binding.yaml";
+    world
+        .until(
+            live,
+            "from apply to the word for missing rights",
+            async || {
+                let conditions = live.read().await["status"]["conditions"].take();
+                conditions.to_string().contains(file)
+            },
+        )
+        .await;
+    let after = model(world).await["metadata"]["generation"].take();
+    assert_eq!(after, before, "nothing is done without the right");
+    world.stack.apply_file(&repository().join(file)).await;
 }
 
 async fn model(world: &World) -> Value {

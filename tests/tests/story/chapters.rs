@@ -1,7 +1,7 @@
 //! What happens to a live actor.
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actor::{KEDA_API_VERSION, PROVIDER_API_VERSION};
 use kube::api::DeleteParams;
@@ -10,14 +10,12 @@ use serde_json::{Value, json};
 use tests::live_actor::Live;
 
 use crate::ends;
-use crate::world::{PATIENCE, World, is_true, told, word};
+use crate::world::{PATIENCE, World, is_true, word};
 
 /// An actor is applied: all its objects come, and its words come in order.
 pub(crate) async fn create<'a>(world: &'a World, name: &str, spec: &Value) -> Live<'a> {
-    let start = Instant::now();
-    let mut live = Live::create(&world.stack, name, spec).await;
+    let mut live = Live::apply(&world.stack, name, spec).await;
     live.patience = PATIENCE;
-    told(start, "from apply to all objects");
     let words = Mutex::new(Vec::new());
     let listen = async {
         loop {
@@ -25,24 +23,42 @@ pub(crate) async fn create<'a>(world: &'a World, name: &str, spec: &Value) -> Li
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
+    let settle = async {
+        world
+            .until(&live, "from apply to all objects", async || {
+                live.has_all_objects().await
+            })
+            .await;
+        world
+            .until_settled(&live, "and until it has nothing to do")
+            .await;
+    };
     tokio::select! {
-        () = world.until_settled(&live, "and until it has nothing to do") => {}
+        () = settle => {}
         () = listen => {}
     }
     hear(&words, word(&live.read().await));
     let words = words.into_inner().expect("nobody panics with it");
     println!("           its words: {}", words.join(", "));
+    check_words(world, &words);
+    live
+}
+
+/// A new actor is first created, and then it naps; in between it may have run and been updated.
+fn check_words(world: &World, words: &[String]) {
     // KEDA may look for the queue before it is there, and says so until it looks again.
     let is_trouble = |word: &&String| {
         let is_error = word.ends_with("Error") && *word != "ScalingError";
         is_error || *word == "Degraded"
     };
-    assert_eq!(
-        words.iter().find(is_trouble),
-        None,
-        "a new actor has no trouble: {words:?}"
-    );
-    live
+    let trouble = words.iter().find(is_trouble);
+    assert_eq!(trouble, None, "a new actor has no trouble: {words:?}");
+    let first = words.first().map(String::as_str);
+    assert_eq!(first, Some("Creating"), "{words:?}");
+    if world.has_keda("a nap as the last of these words") {
+        let last = words.last().map(String::as_str);
+        assert_eq!(last, Some("Napping"), "{words:?}");
+    }
 }
 
 /// Keeps a word that differs from the last one.

@@ -43,11 +43,7 @@ pub(crate) async fn leave_the_queue_and_come_back(world: &World, spec: &Value) {
     until_nothing_is_left(world, &first).await;
     assert_eq!(world.waiting("lasting").await, 1, "the message waits");
 
-    world
-        .stack
-        .apply(&world.stack.actor("lasting", &lasting))
-        .await;
-    let second = Live::of(&world.stack, "lasting").await;
+    let second = Live::apply(&world.stack, "lasting", &lasting).await;
     if world.has_keda("a message that was there before the actor") {
         world
             .until(

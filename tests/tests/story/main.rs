@@ -14,6 +14,7 @@ mod world;
 
 use std::sync::{Mutex, PoisonError};
 
+use real::rights::Rights;
 use real::{components, namespace};
 use serde_json::Value;
 use tests::live_actor::Live;
@@ -26,7 +27,7 @@ async fn an_actor_lives_as_its_documents_tell() {
     if is_told_elsewhere("an_actor_lives_as_its_documents_tell") {
         return;
     }
-    let world = World::start("asya").await;
+    let world = World::start("asya", Rights::Managed).await;
     let mut spec = actor();
 
     let echo = chapters::create(&world, "echo", &spec).await;
@@ -47,16 +48,18 @@ async fn an_actor_lives_as_its_documents_tell() {
     ends::delete(&world, &echo).await;
     drop(echo);
     ends::leave_the_queue_and_come_back(&world, &spec).await;
+    world.check_that_all_had_their_rights().await;
     bound::borrow_a_workload(&world).await;
 }
 
-/// Shorter: what differs is how actors are made known, and where their conditions go.
+/// Shorter: what differs is how actors are made known, and where their conditions go. Here nobody
+/// manages rights.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_actor_that_is_a_claim_comes_changes_and_goes() {
     if is_told_elsewhere("an_actor_that_is_a_claim_comes_changes_and_goes") {
         return;
     }
-    let world = World::start("asya-legacy").await;
+    let world = World::start("asya-legacy", Rights::ByHand).await;
     let mut spec = actor();
 
     let echo = chapters::create(&world, "echo", &spec).await;
@@ -64,6 +67,7 @@ async fn an_actor_that_is_a_claim_comes_changes_and_goes() {
     chapters::trouble(&world, &echo).await;
     chapters::update(&world, &echo, &mut spec).await;
     ends::delete(&world, &echo).await;
+    world.check_that_all_had_their_rights().await;
 }
 
 /// Whether a test has nothing to do, since real components are left out, or since it has been run in

@@ -7,6 +7,7 @@ use real::crossplane::condition;
 use real::keda::{self, Keda};
 use real::moto::Moto;
 use real::rabbitmq::RabbitMq;
+use real::rights::Rights;
 use serde_json::{Value, json};
 use tests::live_actor::Live;
 use tests::program::repository;
@@ -30,9 +31,9 @@ pub(crate) struct World {
 
 impl World {
     /// Starts all of it with a Configuration of ours, and applies what a platform team does.
-    pub(crate) async fn start(configuration: &str) -> Self {
+    pub(crate) async fn start(configuration: &str, rights: Rights) -> Self {
         let start = Instant::now();
-        let stack = Stack::install(configuration);
+        let stack = Stack::install(configuration, rights);
         let (mut stack, broker, moto) = tokio::join!(stack, RabbitMq::start(), Moto::start());
         told(start, "all packages are healthy, from nothing");
         let has_keda = !keda::is_skipped("what needs KEDA's operator");
@@ -164,6 +165,12 @@ impl World {
             }
         })
         .await;
+    }
+
+    /// Fails if something was refused for want of a right, that the story did not grant late.
+    pub(crate) async fn check_that_all_had_their_rights(&self) {
+        let refusals = self.stack.refusals().await;
+        assert_eq!(refusals, Vec::<String>::new(), "all rights are granted");
     }
 
     /// The ends of the logs.
