@@ -12,7 +12,6 @@ use flate2::read::GzDecoder;
 use real::components;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use tempfile::TempDir;
 use tests::function::PROGRAMS;
 use tests::packages::{self, AMD64, ARM64, programs, stand_ins};
 use tests::program::{repository, talk};
