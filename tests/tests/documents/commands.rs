@@ -110,12 +110,15 @@ impl Desk {
                 fs::write(home.path().join(name), &block.text).unwrap();
             }
         }
-        let commands = blocks.iter().filter(|block| block.language == "sh");
-        let script: String = commands
-            .map(|block| format!("place={}\n{}", block.place, block.text))
+        let mut script = "trap 'echo \"the last was the block of $place\" >&2' EXIT\n".to_owned();
+        let commands: Vec<&Block> = blocks
+            .iter()
+            .filter(|block| block.language == "sh")
             .collect();
-        assert!(!script.is_empty(), "{page} has no commands");
-        let script = format!("trap 'echo \"the last was the block of $place\" >&2' EXIT\n{script}");
+        assert!(!commands.is_empty(), "{page} has no commands");
+        for block in commands {
+            script.extend(["place=", &block.place, "\n", &block.text]);
+        }
         let path = format!("{}:/usr/bin:/bin", self.programs.path().display());
         let output = Command::new("timeout")
             .args(["300", "bash", "-eu", "-o", "pipefail", "-c", &script])
