@@ -26,7 +26,7 @@
 //! - [`timeout`] derives everything that could kill or duplicate running work
 //!   from one number.
 //! - [`pod`] is what the containers of an actor's pod agree upon.
-//! - [`names`] and [`labels`] name things; [`quantity`] and [`duration`] read
+//! - [`names`], [`labels`] and [`registry`] name things; [`quantity`] and [`duration`] read
 //!   Kubernetes' and Go's notations.
 //! - [`status`] has the words of the STATUS column and the conditions;
 //!   [`queue`], [`binding`], [`health`] and [`provider_config`] are the objects of the

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use actor::registry::Registry;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
 use crate::cannot;
-use actor::registry::Registry;
 
 /// What only the one who publishes knows.
 #[derive(Debug)]
