@@ -61,9 +61,9 @@ pub struct Written {
 pub fn written(size: Size) -> Written {
     let names: Vec<String> = (0..size.flavors()).map(flavor_name).collect();
     let flavors = names.iter().enumerate();
-    let mut environment_configs = vec![environment_config("asya-platform", platform())];
+    let mut environment_configs = vec![environment_config("asya-platform", &platform())];
     environment_configs
-        .extend(flavors.map(|(index, name)| environment_config(name, flavor(index))));
+        .extend(flavors.map(|(index, name)| environment_config(name, &flavor(index))));
     Written {
         xr: xr(size, &names),
         environment_configs,
@@ -83,7 +83,7 @@ fn flavor_name(index: usize) -> String {
     }
 }
 
-fn environment_config(name: &str, data: Value) -> Value {
+fn environment_config(name: &str, data: &Value) -> Value {
     json!({
         "apiVersion": "apiextensions.crossplane.io/v1beta1",
         "kind": "EnvironmentConfig",

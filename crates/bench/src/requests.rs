@@ -174,11 +174,11 @@ impl World {
     /// Everything that is desired is there, and a while has passed.
     fn come_alive(&mut self, last: RunFunctionResponse) {
         let desired = last.desired.unwrap_or_default();
-        for (name, composed) in desired.resources {
+        let objects = desired.resources.into_iter().map(|(name, composed)| {
             let object = composed.resource.as_ref().map(struct_to_json);
-            let object = object.unwrap_or_default();
-            self.observed.insert(name, live::observed(object));
-        }
+            (name, live::observed(object.unwrap_or_default()))
+        });
+        self.observed.extend(objects);
         let references: Vec<Value> = self.observed.values().map(reference).collect();
         self.xr["spec"]["crossplane"]["resourceRefs"] = references.into();
         let composite = desired.composite.and_then(|composite| composite.resource);

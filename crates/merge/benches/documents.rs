@@ -32,8 +32,9 @@ fn main() {
     for (layers, fields) in [(1, 20), (2, 20), (4, 20), (8, 20), (8, 40), (8, 80)] {
         let documents: Vec<_> = (0..layers).map(|index| layer(index, fields)).collect();
         let names: Vec<String> = (0..layers).map(|index| format!("layer-{index}")).collect();
-        let named = || names.iter().zip(&documents);
-        let layers_of: Vec<Layer<'_>> = named()
+        let layers_of: Vec<Layer<'_>> = names
+            .iter()
+            .zip(&documents)
             .map(|(name, document)| Layer { name, document })
             .collect();
         group.throughput(Throughput::Elements(2 * layers * fields));

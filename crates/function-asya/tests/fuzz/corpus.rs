@@ -41,12 +41,17 @@ pub(crate) fn once_failed() -> Vec<(String, Value)> {
 /// What is in a folder, sorted; nothing where there is none.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
     paths.sort();
     paths
 }
 
 fn read(file: &Path) -> Value {
-    let text = fs::read_to_string(file).unwrap();
-    actor::yaml::document(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    let failed = |error: String| format!("{}: {error}", file.display());
+    fs::read_to_string(file)
+        .map_err(|error| failed(error.to_string()))
+        .and_then(|text| actor::yaml::document(&text).map_err(|error| failed(error.to_string())))
+        .expect("a case is a YAML document")
 }

@@ -68,7 +68,7 @@ pub(super) async fn end_when_renewed(folder: Option<&Path>) {
             tracing::error!(%error, "cannot end: restart this pod to serve with the new certificates");
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 #[cfg(test)]
