@@ -39,7 +39,7 @@ pub(crate) async fn print(options: &Options, place: &Place, out: &mut impl Write
         // Of all processors: each thread that works keeps some memory.
         let process = Process::start(&program, &[])?;
         let at_first = process.resident()?;
-        let request = requests.get(name).unwrap_or(&requests[ONE_STEP.0]);
+        let request = requests.get(name).unwrap_or_else(|| &requests[ONE_STEP.0]);
         let client = Client::connect(process.port).await?;
         let encoded = request.encode_to_vec().into();
         client.call_times(&encoded, options.calls).await?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 /// How long a program may take to listen, under a tool that slows it down fifty times too.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How exactly the moment is known from which on it listens.
 const LOOK: Duration = Duration::from_micros(200);
 
