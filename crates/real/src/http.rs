@@ -19,10 +19,11 @@ pub(crate) async fn ask(
 ) -> io::Result<(u16, Value)> {
     let body = body.map(Value::to_string).unwrap_or_default();
     let length = body.len();
-    let head: String = head
+    let lines: Vec<String> = head
         .iter()
         .map(|(name, value)| format!("{name}: {value}\r\n"))
         .collect();
+    let head = lines.concat();
     let request = format!(
         "{method} {path} HTTP/1.0\r\nHost: localhost\r\n{head}Content-Length: {length}\r\n\r\n{body}"
     );

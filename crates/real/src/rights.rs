@@ -20,7 +20,7 @@ pub enum Rights {
     ByHand,
 }
 
-/// Makes the roles, and the ServiceAccounts that have them.
+/// Makes the roles, and the accounts that have them.
 ///
 /// # Panics
 /// When the API server does not take them.
