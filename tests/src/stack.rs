@@ -215,7 +215,9 @@ impl Stack {
     pub async fn refusals(&self) -> Vec<String> {
         let events: Api<Event> = Api::all(self.client.clone());
         let events = events.list(&ListParams::default()).await.expect("a list");
-        let events = events.items.into_iter().filter_map(|event| event.message);
+        // One event stands for all that are equal.
+        let told = |event: Event| Some(format!("{} ({:?} times)", event.message?, event.count));
+        let events = events.items.into_iter().filter_map(told);
         let [core, manager] = self.crossplane.logs();
         let provider = self.provider.as_ref().map(Provider::log);
         let logs = [core, manager, provider.unwrap_or_default()];
