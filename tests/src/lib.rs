@@ -4,14 +4,18 @@
 //! Everything that a test starts listens on loopback and ends with the value that
 //! stands for it.
 
+pub mod amqp;
+pub mod caller;
 pub mod certificates;
 pub mod documents;
 pub mod examples;
 pub mod function;
 pub mod installation;
 pub mod live_actor;
+pub mod mesh;
 pub mod metrics;
 pub mod packages;
+pub mod pod;
 pub mod program;
 pub mod provider;
 pub mod stack;

@@ -1,0 +1,181 @@
+//! The processes of a pod, started from its rendered template as a kubelet starts its containers.
+//!
+//! There are no containers: each is a process with the command, the environment and the volumes of
+//! the template, and what the template says of paths is said of paths in a folder of the pod's own.
+//! A process that ends is started again at once, where a kubelet waits longer each time; the pod's
+//! emptyDirs stay. Images are folders and programs of the rig's. The template's requests, probes other
+//! than the startup probe, and security settings mean nothing here.
+
+mod container;
+mod paths;
+mod template;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use real::until;
+use serde_json::Value;
+
+pub use container::Container;
+pub use template::{Image, Images, Secrets};
+
+/// The runtime's container.
+pub const RUNTIME: &str = "asya-runtime";
+
+/// The sidecar's container.
+pub const SIDECAR: &str = "asya-sidecar";
+
+/// A running pod. Its processes are killed when this value goes.
+pub struct Pod {
+    /// Its name.
+    pub name: String,
+    grace: Duration,
+    folder: PathBuf,
+    containers: Vec<Container>,
+    startup_probe: Vec<String>,
+}
+
+/// How a pod ended: the exit codes by container, none for one that was killed.
+#[derive(Debug)]
+pub struct Ending(pub Vec<(String, Option<i32>)>);
+
+impl Ending {
+    /// Whether every process has ended by itself, within the grace period, and without a complaint.
+    pub fn is_clean(&self) -> bool {
+        self.0.iter().all(|(_, code)| *code == Some(0))
+    }
+}
+
+impl Pod {
+    /// Starts all containers of a pod template in a folder that is made for it. `ConfigMap`s are taken from
+    /// the `rendered` objects.
+    ///
+    /// # Panics
+    /// When the template asks for something that the rig does not have.
+    pub fn start(
+        name: &str,
+        template: &Value,
+        rendered: &[Value],
+        images: &Images,
+        secrets: &Secrets,
+        folder: &Path,
+    ) -> Self {
+        let spec = &template["spec"];
+        let folder = folder.join(name);
+        let volumes = template::make_volumes(&folder, spec, rendered);
+        let unsupported = ["initContainers", "hostNetwork", "restartPolicy"];
+        for field in unsupported {
+            assert!(spec[field].is_null(), "{name}: the rig knows no {field}");
+        }
+        let mut containers = Vec::new();
+        let mut startup_probe = Vec::new();
+        for container in template::items(&spec["containers"]) {
+            let mounts = template::mounts(container, &volumes);
+            if let Some(command) = container["startupProbe"]["exec"]["command"].as_array() {
+                startup_probe = command
+                    .iter()
+                    .map(|part| paths::moved(part.as_str().unwrap_or_default(), &mounts))
+                    .collect();
+            }
+            let process = template::process(container, &mounts, images, secrets);
+            containers.push(Container::start(process, &folder));
+        }
+        Self {
+            name: name.to_owned(),
+            grace: Duration::from_secs(
+                spec["terminationGracePeriodSeconds"]
+                    .as_u64()
+                    .expect("a grace period is rendered"),
+            ),
+            folder,
+            containers,
+            startup_probe,
+        }
+    }
+
+    /// Waits until the template's startup probe succeeds.
+    ///
+    /// # Panics
+    /// When it does not in time.
+    pub async fn started(&self) {
+        let (program, arguments) = self.startup_probe.split_first().expect("a startup probe");
+        until(&format!("{} has started", self.name), || async {
+            let probe = Command::new(program).args(arguments).status();
+            probe.expect("the probe runs").success().then_some(())
+        })
+        .await;
+    }
+
+    /// One of its containers.
+    ///
+    /// # Panics
+    /// When it has none of that name.
+    pub fn container(&self, name: &str) -> &Container {
+        let mut containers = self.containers.iter();
+        let found = containers.find(|container| container.name() == name);
+        found.unwrap_or_else(|| panic!("{} has no container {name:?}", self.name))
+    }
+
+    /// Folder of an emptyDir, by the volume's name.
+    pub fn volume(&self, name: &str) -> PathBuf {
+        self.folder.join("volumes").join(name)
+    }
+
+    /// The JSON lines that a container has written to its standard output so far, in all its lives.
+    pub fn lines(&self, container: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.output(container)).unwrap_or_default();
+        let lines = text.lines();
+        lines
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+
+    /// Where a container's standard output goes.
+    pub fn output(&self, container: &str) -> PathBuf {
+        self.folder.join(format!("{container}.out"))
+    }
+
+    /// What its containers wrote to standard error, for a test that fails.
+    pub fn log(&self) -> String {
+        let logs = self.containers.iter().map(|container| {
+            let path = self.folder.join(format!("{}.err", container.name()));
+            let text = fs::read_to_string(path).unwrap_or_default();
+            format!("== {} {}\n{text}", self.name, container.name())
+        });
+        logs.collect()
+    }
+
+    /// Ends the pod as a kubelet does: SIGTERM to all containers, without waiting in between, and SIGKILL
+    /// to what is still there after the grace period.
+    pub async fn terminate(self) -> Ending {
+        let names: Vec<String> = self.containers.iter().map(Container::name_owned).collect();
+        let order: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.terminate_in(&order).await
+    }
+
+    /// Like [`terminate`](Self::terminate), with the signals in this order, which kubelets leave to chance.
+    ///
+    /// # Panics
+    /// When a container is not named.
+    pub async fn terminate_in(self, order: &[&str]) -> Ending {
+        assert_eq!(order.len(), self.containers.len(), "every container");
+        for container in &self.containers {
+            container.stay_down();
+        }
+        let start = Instant::now();
+        for name in order {
+            self.container(name).signal("TERM");
+        }
+        let mut codes = Vec::new();
+        for container in &self.containers {
+            while !container.has_ended() && start.elapsed() < self.grace {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            container.kill();
+            codes.push((container.name_owned(), container.exit_code()));
+        }
+        Ending(codes)
+    }
+}

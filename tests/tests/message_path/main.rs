@@ -1,0 +1,171 @@
+//! The way of a message on real parts: what is rendered for actors, our provider, RabbitMQ or moto
+//! for SQS, and in each pod the runtime script beside a double of the sidecar.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use real::{components, until};
+use serde_json::{Value, json};
+use tests::caller::Caller;
+use tests::mesh::{ENDS, Flavor, Mesh, Rendered, STEPS, Transport};
+use tests::pod::{Pod, RUNTIME, SIDECAR};
+
+/// How long a call goes on after SIGTERM.
+const HELD_ON: Duration = Duration::from_millis(300);
+
+/// One pod of each actor.
+struct Pods(BTreeMap<String, Pod>);
+
+impl Pods {
+    async fn start(mesh: &Mesh, actors: &BTreeMap<String, Rendered>) -> Self {
+        let pods: BTreeMap<String, Pod> = actors
+            .values()
+            .map(|actor| (actor.actor.clone(), mesh.pod(actor, &actor.actor)))
+            .collect();
+        for pod in pods.values() {
+            pod.started().await;
+        }
+        Self(pods)
+    }
+
+    /// What the runtime of an actor has written about a message.
+    fn told(&self, actor: &str, id: &str) -> Vec<Value> {
+        let lines = self.0[actor].lines(RUNTIME).into_iter();
+        lines.filter(|line| line["id"] == id).collect()
+    }
+
+    /// Waits until an end actor has got a message.
+    async fn until_at(&self, end: &str, id: &str) -> Value {
+        until(&format!("{id} is at {end}"), || async {
+            self.told(end, id).pop()
+        })
+        .await
+    }
+
+    async fn terminate(self) {
+        for (actor, pod) in self.0 {
+            let ending = pod.terminate().await;
+            assert!(ending.is_clean(), "{actor}: {ending:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_rabbitmq_a_message_goes_its_way_and_scaling_in_neither_loses_nor_doubles_it() {
+    check_the_path_on(Transport::RabbitMq).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_sqs_a_message_goes_its_way_and_scaling_in_neither_loses_nor_doubles_it() {
+    check_the_path_on(Transport::Sqs).await;
+}
+
+async fn check_the_path_on(transport: Transport) {
+    if components::is_skipped("the way of a message") {
+        return;
+    }
+    let mesh = Mesh::start(transport).await;
+    let actors = mesh.render(&Flavor::default());
+    mesh.apply_queues(&actors).await;
+    let mut pods = Pods::start(&mesh, &actors).await;
+    let mut caller = mesh.caller().await;
+
+    caller.send("whole", &json!({})).await;
+    check_the_whole_way(&pods, "whole").await;
+    caller.send("fails", &json!({"fail": "second"})).await;
+    check_a_failure(&pods, "fails").await;
+
+    let orders = [[RUNTIME, SIDECAR], [SIDECAR, RUNTIME]];
+    for (round, order) in orders.iter().enumerate() {
+        let (held, waiting) = (format!("held-{round}"), format!("waiting-{round}"));
+        caller.send(&held, &json!({"hold": "second"})).await;
+        let old = pods.0.remove("second").expect("a pod");
+        let begun = old.volume("tmp").join(format!("{held}.begun"));
+        until("the call has begun", || async {
+            begun.is_file().then_some(())
+        })
+        .await;
+        caller.send(&waiting, &json!({})).await;
+        until("the next message waits", || async {
+            (caller.waiting("second").await == 1).then_some(())
+        })
+        .await;
+        scale_in(old, order, &held, &waiting).await;
+        let new = mesh.pod(&actors["second"], &format!("second-{round}"));
+        new.started().await;
+        pods.0.insert("second".to_owned(), new);
+        for id in [&held, &waiting] {
+            pods.until_at("happy-end", id).await;
+        }
+    }
+    check_that_nothing_is_left(&caller, pods).await;
+}
+
+/// Each actor has it once, in the order of the route, and the happy end has it once.
+async fn check_the_whole_way(pods: &Pods, id: &str) {
+    let arrived = pods.until_at("happy-end", id).await;
+    assert_eq!(arrived["outcome"], "succeeded");
+    for (index, step) in STEPS.iter().enumerate() {
+        let told = pods.told(step, id);
+        assert_eq!(told.len(), 1, "{step} runs once: {told:?}");
+        assert_eq!(told[0]["trail"], json!(STEPS[..=index]), "{step}");
+    }
+    assert!(pods.told("error-end", id).is_empty());
+}
+
+/// It goes no further than to the actor that fails on it, and to the error end.
+async fn check_a_failure(pods: &Pods, id: &str) {
+    let arrived = pods.until_at("error-end", id).await;
+    assert_eq!(arrived["outcome"], "failed");
+    assert_eq!(arrived["error"], "builtins.ValueError");
+    assert_eq!(pods.told("first", id).len(), 1);
+    for actor in ["second", "third", "happy-end"] {
+        assert!(pods.told(actor, id).is_empty(), "{actor} has not run it");
+    }
+}
+
+/// SIGTERM to both processes while a call runs: the call is finished, within the grace period; what
+/// waits is left for the next pod.
+async fn scale_in(pod: Pod, order: &[&str], held: &str, waiting: &str) {
+    let reason = format!("SIGTERM in the order {order:?}");
+    let output = pod.output(RUNTIME);
+    let release = pod.volume("tmp").join(format!("{held}.release"));
+    let released_later = async {
+        tokio::time::sleep(HELD_ON).await;
+        fs::write(&release, "").expect("a file");
+    };
+    let (ending, ()) = tokio::join!(pod.terminate_in(order), released_later);
+    assert!(ending.is_clean(), "{reason}: {ending:?}");
+    let text = fs::read_to_string(output).expect("what the runtime wrote");
+    assert!(text.contains(held), "{reason}: the call is finished");
+    assert!(!text.contains(waiting), "{reason}: no other one is begun");
+}
+
+/// Every message that succeeds has arrived once, and the queues are empty once all pods are gone.
+async fn check_that_nothing_is_left(caller: &Caller, pods: Pods) {
+    let actors = || STEPS.iter().chain(&ENDS);
+    for actor in actors() {
+        until(&format!("the queue of {actor} is empty"), || async {
+            (caller.waiting(actor).await == 0).then_some(())
+        })
+        .await;
+    }
+    let output = pods.0["happy-end"].output(RUNTIME);
+    pods.terminate().await;
+    let text = fs::read_to_string(output).expect("what the happy end wrote");
+    let mut arrived: Vec<String> = text
+        .lines()
+        .map(|line| {
+            let line: Value = serde_json::from_str(line).expect("JSON");
+            line["id"].as_str().expect("an id").to_owned()
+        })
+        .collect();
+    arrived.sort();
+    let expected = ["held-0", "held-1", "waiting-0", "waiting-1", "whole"];
+    assert_eq!(arrived, expected, "each arrives once");
+    for actor in actors() {
+        let left = caller.waiting(actor).await + caller.taken(actor).await;
+        assert_eq!(left, 0, "nothing is left for {actor}");
+    }
+}
