@@ -8,7 +8,8 @@
 //! - `bench` measures the functions against a stock echo function;
 //! - `fuzz` runs the property tests with as many cases as one likes;
 //! - `test` runs every test there is, in the order in which they need each other;
-//! - `e2e` plays the life of an actor on real parts, KEDA's operator among them.
+//! - `e2e` plays the life of an actor on real parts, KEDA's operator among them;
+//! - `loss` counts messages that are lost or doubled while things break.
 //!
 //! Exit code 0: done, or everything holds; 1: a check found something; 2: the chore itself failed.
 
@@ -18,6 +19,7 @@ mod e2e;
 mod fuzz;
 mod generate;
 mod inventory;
+mod loss;
 mod package;
 mod real;
 mod reference;
@@ -74,6 +76,8 @@ enum Chore {
     /// Our packages are installed from a registry of the test's own, and all have the rights that
     /// users give them. Nothing runs pods: functions and provider are processes of the test.
     E2e,
+    /// Send messages through actors while things break, and print how many are lost and doubled
+    Loss(loss::Options),
 }
 
 /// How a chore that did its work ended.
@@ -110,6 +114,7 @@ fn run(chore: Chore, out: &mut impl Write) -> Result<Verdict> {
         Chore::Fuzz(options) => fuzz::run(&root, &options, out),
         Chore::Test { no_real } => test::run(&root, no_real, out),
         Chore::E2e => e2e::run(&root, out),
+        Chore::Loss(options) => loss::run(&root, &options, out),
     }
 }
 

@@ -1,0 +1,168 @@
+//! Messages lost and doubled while things break: many messages through three actors on RabbitMQ, with
+//! everything of [`tests::mesh`] real but the sidecar, and one kind of fault at a time.
+//!
+//! `cargo xtask loss` measures; the ordinary tests make a short run of it. `docs/reliability.md` has the
+//! figures and says what they mean.
+
+mod faults;
+mod fleet;
+mod ledger;
+mod pump;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use real::components;
+use tests::mesh::{ENDS, Flavor, Mesh, STEPS, Transport, queue};
+
+use faults::Fault;
+use fleet::Fleet;
+use ledger::{Count, Ledger};
+
+/// How long nothing may arrive until the messages that are missing count as lost. Longer than the
+/// broker needs to start.
+const SILENCE: Duration = Duration::from_mins(2);
+
+/// How many messages for each fault, unless told otherwise.
+const MESSAGES: usize = 20_000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_message_is_lost_when_processes_are_killed_and_pods_scaled_in() {
+    if components::is_skipped("messages while things break") {
+        return;
+    }
+    let mut mesh = Mesh::start(Transport::RabbitMq).await;
+    for fault in [Fault::KillRuntime, Fault::KillSidecar, Fault::ScaleIn] {
+        let run = run(&mut mesh, fault, 200, false).await;
+        assert!(run.strikes > 0, "{fault:?}: it has struck: {run:?}");
+        assert_eq!(run.count.sent, 200, "{fault:?}: {run:?}");
+        assert_eq!(run.count.lost, 0, "{fault:?}: {run:?}");
+        assert_eq!(run.count.failed, 0, "{fault:?}: {run:?}");
+        if fault == Fault::ScaleIn {
+            assert_eq!(run.count.doubled, 0, "{fault:?}: {run:?}");
+        }
+    }
+}
+
+/// Prints the table of `docs/reliability.md`. `ASYA_LOSS_MESSAGES` says how many messages for each fault,
+/// `ASYA_LOSS_FAULT` names one fault alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes an hour: cargo xtask loss"]
+async fn messages_lost_and_doubled_per_million() {
+    let messages = std::env::var("ASYA_LOSS_MESSAGES").ok();
+    let messages = messages.map_or(MESSAGES, |text| text.parse().expect("a number of messages"));
+    let only = std::env::var("ASYA_LOSS_FAULT").ok();
+    let is_known = |only: &String| Fault::ALL.iter().any(|fault| fault.name() == only);
+    assert!(only.iter().all(is_known), "no fault is named {only:?}");
+    let mut mesh = Mesh::start(Transport::RabbitMq).await;
+    println!(
+        "| Fault | Sidecar waits for confirms | Messages | Times it struck | Lost | Doubled | Failed \
+         | Lost per million | Doubled per million | Time |\n|---|---|---|---|---|---|---|---|---|---|"
+    );
+    for fault in Fault::ALL {
+        if only.as_ref().is_some_and(|only| only != fault.name()) {
+            continue;
+        }
+        for confirms in [false, true] {
+            // Only where a broker can lose what it has not said that it keeps does it matter.
+            if confirms && fault != Fault::KillBroker {
+                continue;
+            }
+            let run = run(&mut mesh, fault, messages, confirms).await;
+            println!("{}", row(fault, confirms, &run));
+        }
+    }
+}
+
+/// What a run has shown.
+#[derive(Debug)]
+struct Run {
+    count: Count,
+    strikes: usize,
+    time: Duration,
+    /// Messages in dead letter queues.
+    dead: u32,
+}
+
+/// Sends messages through new pods while the fault strikes, and waits until all have come to an end.
+async fn run(mesh: &mut Mesh, fault: Fault, messages: usize, confirms: bool) -> Run {
+    let start = Instant::now();
+    let flavor = Flavor {
+        confirms,
+        ..Flavor::default()
+    };
+    let name = format!("{}-{confirms}", fault.name());
+    let mut fleet = Fleet::start(mesh, &name, flavor).await;
+    let mut ledger = Ledger::new(&name, messages);
+    let arrived = Arc::new(AtomicUsize::new(0));
+    let pump = pump::send(mesh.login(), name, messages, Arc::clone(&arrived));
+    let mut pump = tokio::spawn(pump);
+    let mut kept = None;
+    let (mut strikes, mut last) = (0, Instant::now());
+    loop {
+        for output in fleet.outputs() {
+            ledger.read(output);
+        }
+        let count = ledger.arrived();
+        if arrived.swap(count, Ordering::Relaxed) != count {
+            last = Instant::now();
+        }
+        if pump.is_finished() && kept.is_none() {
+            kept = Some((&mut pump).await.expect("the pump does not fail"));
+        }
+        let is_whole = kept
+            .as_ref()
+            .is_some_and(|kept| ledger.count(kept).lost == 0);
+        if is_whole || last.elapsed() > SILENCE {
+            break;
+        }
+        if count / fault.every() > strikes && count < messages {
+            fault.strike(mesh, &mut fleet, strikes).await;
+            strikes += 1;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    for output in fleet.drain(mesh).await {
+        ledger.read(&output);
+    }
+    Run {
+        count: ledger.count(&kept.expect("the broker takes all messages")),
+        strikes,
+        time: start.elapsed(),
+        dead: dead(mesh).await,
+    }
+}
+
+async fn dead(mesh: &Mesh) -> u32 {
+    let link = mesh.link().await;
+    let mut dead = 0;
+    for actor in STEPS.iter().chain(&ENDS) {
+        let queue = format!("{}-dlq", queue(actor));
+        dead += link.waiting(&queue).await.expect("a count");
+    }
+    dead
+}
+
+fn row(fault: Fault, confirms: bool, run: &Run) -> String {
+    let Count {
+        sent,
+        lost,
+        doubled,
+        failed,
+    } = run.count;
+    let per_million = |count: usize| count * 1_000_000 / sent.max(1);
+    let dead = match run.dead {
+        0 => String::new(),
+        dead => format!(" ({dead} messages in dead letter queues)"),
+    };
+    format!(
+        "| {} | {} | {sent} | {} | {lost}{dead} | {doubled} | {failed} | {} | {} | {} s |",
+        fault.words(),
+        if confirms { "yes" } else { "no" },
+        run.strikes,
+        per_million(lost),
+        per_million(doubled),
+        run.time.as_secs(),
+    )
+}
