@@ -37,14 +37,19 @@ pub struct Pod {
     startup_probe: Vec<String>,
 }
 
-/// How a pod ended: the exit codes by container, none for one that was killed.
+/// How a pod ended.
 #[derive(Debug)]
-pub struct Ending(pub Vec<(String, Option<i32>)>);
+pub struct Ending {
+    /// The exit codes by container; none for one that was killed.
+    pub codes: Vec<(String, Option<i32>)>,
+    /// What the containers wrote to standard error.
+    pub log: String,
+}
 
 impl Ending {
     /// Whether every process has ended by itself, within the grace period, and without a complaint.
     pub fn is_clean(&self) -> bool {
-        self.0.iter().all(|(_, code)| *code == Some(0))
+        self.codes.iter().all(|(_, code)| *code == Some(0))
     }
 }
 
@@ -137,16 +142,6 @@ impl Pod {
         self.folder.join(format!("{container}.out"))
     }
 
-    /// What its containers wrote to standard error, for a test that fails.
-    pub fn log(&self) -> String {
-        let logs = self.containers.iter().map(|container| {
-            let path = self.folder.join(format!("{}.err", container.name()));
-            let text = fs::read_to_string(path).unwrap_or_default();
-            format!("== {} {}\n{text}", self.name, container.name())
-        });
-        logs.collect()
-    }
-
     /// Ends the pod as a kubelet does: SIGTERM to all containers, without waiting in between, and SIGKILL
     /// to what is still there after the grace period.
     pub async fn terminate(self) -> Ending {
@@ -176,6 +171,16 @@ impl Pod {
             container.kill();
             codes.push((container.name_owned(), container.exit_code()));
         }
-        Ending(codes)
+        let log = self.log();
+        Ending { codes, log }
+    }
+
+    fn log(&self) -> String {
+        let logs = self.containers.iter().map(|container| {
+            let path = self.folder.join(format!("{}.err", container.name()));
+            let text = fs::read_to_string(path).unwrap_or_default();
+            format!("== {} {}\n{text}", self.name, container.name())
+        });
+        logs.collect()
     }
 }

@@ -63,7 +63,8 @@ impl Fault {
             Self::Nothing => usize::MAX,
             Self::KillRuntime | Self::KillSidecar => 50,
             Self::ScaleIn => 100,
-            Self::Reapply | Self::KillBroker | Self::ChangeFlavor => 1000,
+            Self::KillBroker => 400,
+            Self::Reapply | Self::ChangeFlavor => 1000,
         }
     }
 

@@ -99,6 +99,7 @@ async fn check_the_path_on(transport: Transport) {
             pods.until_at("happy-end", id).await;
         }
     }
+    check_a_timeout(&mesh, &mut caller, &mut pods).await;
     check_that_nothing_is_left(&caller, pods).await;
 }
 
@@ -123,6 +124,35 @@ async fn check_a_failure(pods: &Pods, id: &str) {
     for actor in ["second", "third", "happy-end"] {
         assert!(pods.told(actor, id).is_empty(), "{actor} has not run it");
     }
+}
+
+/// A call takes longer than `actorTimeout`: the message is at the error end, once, whatever the runtime
+/// says later, and the sidecar begins anew.
+async fn check_a_timeout(mesh: &Mesh, caller: &mut Caller, pods: &mut Pods) {
+    let flavor = Flavor {
+        timeout: "1s".to_owned(),
+        ..Flavor::default()
+    };
+    let hasty = mesh.pod(&mesh.render(&flavor)["third"], "hasty");
+    hasty.started().await;
+    let patient = pods.0.insert("third".to_owned(), hasty).expect("a pod");
+    let ending = patient.terminate().await;
+    assert!(ending.is_clean(), "{ending:?}");
+
+    caller.send("late", &json!({"hold": "third"})).await;
+    let arrived = pods.until_at("error-end", "late").await;
+    assert_eq!(arrived["error"], "timeout_error");
+    let hasty = &pods.0["third"];
+    until("the sidecar has ended and is started again", || async {
+        (hasty.container(SIDECAR).restarts() == 1).then_some(())
+    })
+    .await;
+    fs::write(hasty.volume("tmp").join("late.release"), "").expect("a file");
+    until("the runtime has finished the call", || async {
+        pods.told("third", "late").pop()
+    })
+    .await;
+    assert_eq!(pods.told("error-end", "late").len(), 1);
 }
 
 /// SIGTERM to both processes while a call runs: the call is finished, within the grace period; what

@@ -17,7 +17,7 @@
 //! | 200 with frames | one envelope for each, to the frame's `route.curr`, or to the happy end where that is empty; the second and later ones get the id `<id>-<n>` and `parent_id` |
 //! | 204 | the envelope goes to the happy end as it came |
 //! | 400 or 500 | an envelope whose payload is `{error, details, original_payload}` goes to the error end |
-//! | none in time | the same, then the process ends with 1, since the runtime may still be at work |
+//! | none in time | the same; then the process ends with 1, since the runtime may still be at work |
 //! | none, for the connection ended | the pod is broken, not the message: it goes back to the queue |
 //!
 //! What is no envelope, or is at the wrong actor, goes to the error end too. An end actor's answers go
@@ -108,6 +108,7 @@ async fn serve(
         match handle(settings, runtime, queue, &message).await? {
             Outcome::Done => queue.acknowledge(&message).await?,
             Outcome::TimedOut => {
+                queue.acknowledge(&message).await?;
                 queue.close().await?;
                 return Ok(End::TimedOut);
             }
