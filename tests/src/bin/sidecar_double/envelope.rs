@@ -63,3 +63,50 @@ pub(crate) fn unreadable(body: &[u8], reason: &str) -> Value {
         "payload": {"error": "msg_parsing_error", "details": {"message": reason},
             "original_payload": String::from_utf8_lossy(body)}})
 }
+
+#[test]
+fn each_frame_becomes_an_envelope_of_its_own() {
+    let whole = json!({"id": "m", "route": {"prev": [], "curr": "a", "next": ["b"]},
+        "headers": {"trace": "t"}, "status": {"phase": "processing"}, "payload": 1});
+    let envelope = Envelope::read(whole.to_string().as_bytes()).unwrap();
+    let route = |curr: &str| json!({"prev": ["a"], "curr": curr, "next": []});
+    let cases = [
+        ("the first keeps the id", 0, "b", Some("b"), "m", None),
+        (
+            "a later one has its own",
+            2,
+            "b",
+            Some("b"),
+            "m-2",
+            Some("m"),
+        ),
+        ("a route has an end", 0, "", None, "m", None),
+    ];
+    for (reason, index, curr, expected, id, parent) in cases {
+        let frame = json!({"payload": 2, "route": route(curr), "headers": {}});
+        let (next, body) = envelope.followed_by(index, &frame);
+        assert_eq!(next, expected, "{reason}");
+        let mut wanted = json!({"id": id, "route": route(curr), "headers": {},
+            "status": {"phase": "processing"}, "payload": 2});
+        if let Some(parent) = parent {
+            wanted["parent_id"] = json!(parent);
+        }
+        assert_eq!(body, wanted, "{reason}");
+    }
+}
+
+#[test]
+fn what_is_no_envelope_is_told_apart() {
+    let cases = [
+        ("no JSON", "{", false),
+        ("no object", "[]", false),
+        ("no id", "{}", false),
+        ("an empty id", r#"{"id":""}"#, false),
+        ("a number for an id", r#"{"id":1}"#, false),
+        ("an id will do", r#"{"id":"m"}"#, true),
+    ];
+    for (reason, body, is_envelope) in cases {
+        let read = Envelope::read(body.as_bytes());
+        assert_eq!(read.is_ok(), is_envelope, "{reason}");
+    }
+}
