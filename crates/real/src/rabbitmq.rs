@@ -168,6 +168,8 @@ impl Drop for RabbitMq {
 fn start_server(dir: &Path, management: u16, epmd: u16, distribution: u16) -> Process {
     let mut command = Command::new(SERVER);
     command
+        // Where it leaves what it has to say when it ends badly.
+        .current_dir(dir)
         .env("HOME", dir)
         .env("ERL_CRASH_DUMP", dir.join("crash.dump"))
         .env("ERL_EPMD_PORT", epmd.to_string())

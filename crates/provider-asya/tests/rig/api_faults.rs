@@ -138,9 +138,12 @@ where
                 faults.meet();
                 return Err("connection closed before message completed".into());
             }
-            Ok(answer.map(|body| match is_watch {
-                true => until_it_ends(body, faults),
-                false => any(body),
+            Ok(answer.map(|body| {
+                if is_watch {
+                    until_it_ends(body, faults)
+                } else {
+                    any(body)
+                }
             }))
         })
     }

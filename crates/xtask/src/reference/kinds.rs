@@ -68,11 +68,11 @@ fn merged(property: &Value) -> &'static str {
 }
 
 /// The platform's settings.
-pub(super) fn platform() -> Result<String> {
+pub(super) fn platform() -> String {
     let mut page = Page::new("The platform's settings");
     page.text("`data` of the EnvironmentConfig `asya-platform`. `\"\"` and `null` mean that a setting is not set. [docs/transports.md](../transports.md) shows the transports.");
     page.table(FIELDS, rows(&schema::settings()));
-    Ok(page.end())
+    page.end()
 }
 
 /// The kinds of the provider.
@@ -141,7 +141,7 @@ pub(super) fn inputs() -> Result<String> {
         let kind = of_version(version)?;
         page.heading(step);
         page.text(&text(&version["schema"]["openAPIV3Schema"]));
-        let fields = fields(&Value::from(serde_json::json!({"properties": kind})));
+        let fields = fields(&serde_json::json!({"properties": kind}));
         let own = fields
             .iter()
             .filter(|field| !is_of_every_object(field) && !field.path.contains("platform."));

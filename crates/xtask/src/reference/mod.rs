@@ -26,7 +26,7 @@ pub(crate) const PAGES: &[(&str, Content)] = &[
     ("docs/reference/flavors.md", |_| kinds::flavors()),
     ("docs/reference/inputs.md", |_| kinds::inputs()),
     ("docs/reference/metrics.md", tables::metrics),
-    ("docs/reference/platform.md", |_| kinds::platform()),
+    ("docs/reference/platform.md", |_| Ok(kinds::platform())),
     ("docs/reference/programs.md", command_line::programs),
     ("docs/reference/provider.md", |_| kinds::provider()),
 ];

@@ -90,7 +90,7 @@ pub(super) fn metrics(root: &Path) -> Result<String> {
 
 const FAMILY: [&str; 4] = ["Metric", "Type", "Labels", "What it counts"];
 
-/// The families of an exposition in the form of OpenMetrics.
+/// The families of an exposition in the form of `OpenMetrics`.
 fn families(text: &str) -> Vec<[String; 4]> {
     let mut families = Vec::new();
     for block in text.split("# HELP ").skip(1) {
