@@ -261,19 +261,18 @@ fn of_a_cluster(page: &Page) -> String {
 fn script(text: &str) -> String {
     let mut script = "exec 2>&1; set -euo pipefail\n".to_owned();
     for line in text.lines() {
-        match line.split_once(" # exits ") {
-            Some((command, code)) => {
-                let code = code.split(|letter: char| !letter.is_ascii_digit()).next();
-                let code = code.unwrap_or_default();
-                script.push_str(&format!(
-                    "code=0; {command} || code=$?; [ $code = {code} ] || {{ echo \"exits $code\"; exit 65; }}\n"
-                ));
-            }
-            None => {
-                script.push_str(line);
-                script.push('\n');
-            }
+        if let Some((command, code)) = line.split_once(" # exits ") {
+            let code = code.split(|letter: char| !letter.is_ascii_digit()).next();
+            let code = code.unwrap_or_default();
+            script += "code=0; ";
+            script += command;
+            script += " || code=$?; [ $code = ";
+            script += code;
+            script += " ] || { echo \"exits $code\"; exit 65; }";
+        } else {
+            script += line;
         }
+        script += "\n";
     }
     script
 }

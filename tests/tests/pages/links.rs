@@ -85,7 +85,7 @@ fn target(page: &str, link: &str) -> PathBuf {
     if link.is_empty() {
         return PathBuf::from(page);
     }
-    let folder = Path::new(page).parent().unwrap_or(Path::new(""));
+    let folder = Path::new(page).parent().unwrap_or_else(|| Path::new(""));
     let mut target = PathBuf::new();
     for part in folder.join(link).components() {
         match part {
