@@ -116,7 +116,7 @@ fn said(output: &std::process::Output) -> String {
     )
 }
 
-/// The `EnvironmentConfig`s of the page by name, the first of each, and beside them shared ones
+/// The EnvironmentConfigs of the page by name, the first of each, and beside them shared ones
 /// and a platform, where the page has none of that name.
 fn flavors_of(page: &Page) -> BTreeMap<String, Value> {
     let mut flavors = BTreeMap::new();
@@ -165,15 +165,15 @@ fn judge(block: &Block, actor: &Value, flavors: &BTreeMap<String, Value>) -> Vec
         path.display().to_string()
     };
     let file = write("actor.yaml", &[actor]);
-    let wanted = actor["spec"]["flavors"].as_array().into_iter().flatten();
-    let mut named = Vec::new();
-    for name in wanted.filter_map(Value::as_str).chain(["asya-platform"]) {
+    let names = actor["spec"]["flavors"].as_array().into_iter().flatten();
+    let mut given = Vec::new();
+    for name in names.filter_map(Value::as_str).chain(["asya-platform"]) {
         match flavors.get(name) {
-            Some(flavor) => named.push(flavor),
+            Some(flavor) => given.push(flavor),
             None => return vec![format!("{}: nobody has flavor {name:?}", block.place)],
         }
     }
-    let others = write("others.yaml", &named);
+    let others = write("others.yaml", &given);
     [
         asya(&["lint", &file, &others]),
         asya(&["render", &file, "-e", &others]),

@@ -20,12 +20,12 @@ pub(super) fn asya() -> String {
     let mut program = Program::Asya.command();
     program.build();
     page.block(&program.render_help().to_string());
-    for command in program.get_subcommands_mut() {
-        if command.get_name() == "help" {
-            continue;
-        }
+    let mut commands: Vec<_> = program.get_subcommands().cloned().collect();
+    commands.retain(|command| command.get_name() != "help");
+    commands.sort_by(|one, next| one.get_name().cmp(next.get_name()));
+    for mut command in commands {
         page.heading(&format!("asya {}", command.get_name()));
-        page.block(&command.render_help().to_string());
+        page.block(&command.render_long_help().to_string());
     }
     page.end()
 }
