@@ -116,7 +116,7 @@ fn said(output: &std::process::Output) -> String {
     )
 }
 
-/// The EnvironmentConfigs of the page by name, the first of each, and beside them shared ones
+/// The `EnvironmentConfig`s of the page by name, the first of each, and beside them shared ones
 /// and a platform, where the page has none of that name.
 fn flavors_of(page: &Page) -> BTreeMap<String, Value> {
     let mut flavors = BTreeMap::new();
