@@ -64,24 +64,8 @@ impl Stack {
         let (crossplane, registry) = tokio::join!(crossplane, Registry::start());
         let mut stack = Self::of(cluster, crossplane).await;
         let publication = Publication::push(registry, configuration);
-        let mut files = ALWAYS.to_vec();
-        if rights == Rights::ByHand {
-            files.extend(WITHOUT_MANAGER);
-        }
-        for file in files {
-            let folder = components::repository().join("install");
-            stack.apply_file(&folder.join(file)).await;
-        }
-        let runtime = json!({"runtimeConfigRef": {"name": PROVIDER}});
-        for (kind, name, more) in [
-            ("Provider", PROVIDER, runtime),
-            ("Configuration", configuration, json!({})),
-        ] {
-            let mut object = json!({"apiVersion": API_VERSION, "kind": kind,
-                "metadata": {"name": name}, "spec": more});
-            object["spec"]["package"] = json!(publication.image(name));
-            stack.apply(&object).await;
-        }
+        stack.grant(rights).await;
+        stack.apply_packages(&publication, configuration).await;
         for (function, address) in functions_of(configuration).iter().zip(1..) {
             let function = stack.run_function(function, address).await;
             stack.functions.push(function);
@@ -91,8 +75,39 @@ impl Stack {
         for kind in ["Function", "Provider", "Configuration"] {
             stack.until_all_are_healthy(kind).await;
         }
+        let providers = stack.packages("Provider").await;
+        let providers = providers.list(&ListParams::default()).await;
+        let providers = providers.expect("a list").items.len();
+        assert_eq!(
+            providers, 1,
+            "the Configuration takes the one that is there"
+        );
         stack.until_actors_are_served().await;
         stack
+    }
+
+    /// Applies what packages cannot bring.
+    async fn grant(&self, rights: Rights) {
+        let mut files = ALWAYS.to_vec();
+        if rights == Rights::ByHand {
+            files.extend(WITHOUT_MANAGER);
+        }
+        for file in files {
+            let folder = components::repository().join("install");
+            self.apply_file(&folder.join(file)).await;
+        }
+    }
+
+    /// Applies the provider with its runtime config, and the Configuration, which brings the rest.
+    async fn apply_packages(&self, publication: &Publication, configuration: &str) {
+        let object = |kind: &str, name: &str| {
+            json!({"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name},
+                "spec": {"package": publication.image(name)}})
+        };
+        let mut provider = object("Provider", PROVIDER);
+        provider["spec"]["runtimeConfigRef"] = json!({"name": PROVIDER});
+        self.apply(&provider).await;
+        self.apply(&object("Configuration", configuration)).await;
     }
 
     /// Runs a function in place of its pod, at an address of its own that core finds by name.
@@ -115,9 +130,9 @@ impl Stack {
         let host = host.unwrap_or_else(|| panic!("{name} is at {endpoint:?}"));
         let address = IpAddr::from(Ipv4Addr::new(127, 0, 1, address));
         namespace::name_host(host, address);
-        let certificates = certificates.path().to_str().expect("a path in UTF-8");
+        let folder = certificates.path().to_str().expect("a path in UTF-8");
         let [metrics] = free_addresses();
-        let arguments = ["--tls-certs-dir", certificates];
+        let arguments = ["--tls-certs-dir", folder];
         Function::start_at(name, SocketAddr::new(address, PORT), metrics, &arguments)
     }
 
@@ -158,11 +173,10 @@ impl Stack {
             if list != json!([]) && all.all(is_healthy) {
                 return;
             }
-            let log = || self.log();
             assert!(
                 Instant::now() < deadline,
-                "no {kind} is healthy in {list:#}\n{}",
-                log()
+                "not every {kind} is healthy in {list:#}\n{}",
+                self.log()
             );
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
