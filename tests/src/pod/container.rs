@@ -106,8 +106,8 @@ impl Container {
         life.ended.is_some()
     }
 
-    pub(super) fn exit_code(&self) -> Option<i32> {
-        self.life().ended.and_then(|status| status.code())
+    pub(super) fn exit_status(&self) -> ExitStatus {
+        self.life().ended.expect("the process has ended")
     }
 
     fn life(&self) -> MutexGuard<'_, Life> {

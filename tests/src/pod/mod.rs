@@ -11,8 +11,9 @@ mod paths;
 mod template;
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use real::until;
@@ -27,6 +28,8 @@ pub const RUNTIME: &str = "asya-runtime";
 /// The sidecar's container.
 pub const SIDECAR: &str = "asya-sidecar";
 
+const SIGTERM: i32 = 15;
+
 /// A running pod. Its processes are killed when this value goes.
 pub struct Pod {
     /// Its name.
@@ -40,16 +43,24 @@ pub struct Pod {
 /// How a pod ended.
 #[derive(Debug)]
 pub struct Ending {
-    /// The exit codes by container; none for one that was killed.
-    pub codes: Vec<(String, Option<i32>)>,
+    /// How its processes ended, by container.
+    pub processes: Vec<(String, ExitStatus)>,
     /// What the containers wrote to standard error.
     pub log: String,
 }
 
 impl Ending {
-    /// Whether every process has ended by itself, within the grace period, and without a complaint.
+    /// Whether every process has ended within the grace period, and without a complaint.
     pub fn is_clean(&self) -> bool {
-        self.codes.iter().all(|(_, code)| *code == Some(0))
+        self.processes.iter().all(|(_, status)| status.success())
+    }
+
+    /// Whether every process has ended within the grace period: SIGTERM may have met it before it
+    /// could listen for it.
+    pub fn is_in_time(&self) -> bool {
+        let on_term = |status: &ExitStatus| status.signal() == Some(SIGTERM);
+        let mut processes = self.processes.iter();
+        processes.all(|(_, status)| status.success() || on_term(status))
     }
 }
 
@@ -163,16 +174,16 @@ impl Pod {
         for name in order {
             self.container(name).signal("TERM");
         }
-        let mut codes = Vec::new();
+        let mut processes = Vec::new();
         for container in &self.containers {
             while !container.has_ended() && start.elapsed() < self.grace {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             container.kill();
-            codes.push((container.name_owned(), container.exit_code()));
+            processes.push((container.name_owned(), container.exit_status()));
         }
         let log = self.log();
-        Ending { codes, log }
+        Ending { processes, log }
     }
 
     fn log(&self) -> String {

@@ -68,10 +68,10 @@ impl Fault {
         }
     }
 
-    /// Strikes for the `round`th time.
-    pub(crate) async fn strike(self, mesh: &mut Mesh, fleet: &mut Fleet, round: usize) {
-        let actor = STRUCK[round % STRUCK.len()];
-        let replica = round / STRUCK.len();
+    /// Strikes; `turn` counts from 0.
+    pub(crate) async fn strike(self, mesh: &mut Mesh, fleet: &mut Fleet, turn: usize) {
+        let actor = STRUCK[turn % STRUCK.len()];
+        let replica = turn / STRUCK.len();
         match self {
             Self::Nothing => {}
             Self::KillRuntime => fleet.kill(actor, replica, RUNTIME),

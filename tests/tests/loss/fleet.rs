@@ -129,9 +129,10 @@ fn actors() -> impl Iterator<Item = &'static str> {
     STEPS.into_iter().chain(ENDS)
 }
 
-/// Ends a pod, whose processes have to end by themselves.
+/// Ends a pod, whose processes have to end by themselves; one that a fault has killed may have been
+/// started again just now.
 async fn check(pod: Pod) {
     let name = pod.name.clone();
     let ending = pod.terminate().await;
-    assert!(ending.is_clean(), "{name}: {ending:?}");
+    assert!(ending.is_in_time(), "{name}: {ending:?}");
 }
