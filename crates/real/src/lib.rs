@@ -29,15 +29,27 @@ pub const PATIENCE: Duration = Duration::from_mins(2);
 ///
 /// # Panics
 /// When there is none in time.
-pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
-    let deadline = Instant::now() + PATIENCE;
+pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, ask: impl FnMut() -> F) -> T {
+    until_within(PATIENCE, what, ask).await
+}
+
+/// Like [`until`], for what may take longer or shorter.
+///
+/// # Panics
+/// When there is no answer in time.
+pub async fn until_within<T, F: Future<Output = Option<T>>>(
+    patience: Duration,
+    what: &str,
+    mut ask: impl FnMut() -> F,
+) -> T {
+    let deadline = Instant::now() + patience;
     loop {
         if let Some(answer) = ask().await {
             return answer;
         }
         assert!(
             Instant::now() < deadline,
-            "waited {PATIENCE:?} in vain until {what}"
+            "waited {patience:?} in vain until {what}"
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -4,15 +4,20 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::process::{Process, free_ports};
-use crate::{http, until};
+use crate::{http, until, until_within};
 
 /// The server's own script; that in `sbin` changes the user.
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+
+/// How long a node may take to start: on a machine with other work, and with queues to recover, it can
+/// be a minute.
+const START: Duration = Duration::from_mins(3);
 
 /// `guest` and its password of the same name, as HTTP has them.
 const LOGIN: &str = "Basic Z3Vlc3Q6Z3Vlc3Q=";
@@ -120,7 +125,7 @@ impl RabbitMq {
 
     async fn until_it_answers(&mut self) {
         let (management, dir) = (self.management, self.folder.path());
-        until("RabbitMQ answers", || {
+        until_within(START, "RabbitMQ answers", || {
             self.server.check(dir);
             async move {
                 let (status, _) = ask(management, "GET", "overview", None).await.ok()?;
