@@ -43,10 +43,34 @@ impl DecodeError {
 /// Reads `value` into `T`. Nulls count as not set.
 pub(crate) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError> {
     let document = Document(without_nulls(value));
-    serde_path_to_error::deserialize(document).map_err(|error| DecodeError {
-        path: error.path().iter().filter_map(segment).collect(),
-        fault: in_plain_words(&error.into_inner().to_string()),
+    serde_path_to_error::deserialize(document).map_err(|error| {
+        let path: FieldPath = error.path().iter().filter_map(segment).collect();
+        let mut fault = in_plain_words(&error.into_inner().to_string());
+        if may_hold_secrets(&path) {
+            fault = without_value(&fault);
+        }
+        DecodeError { path, fault }
     })
+}
+
+/// Fields whose values people write secrets into, whatever they are advised.
+const MAY_HOLD_SECRETS: [&str; 5] = ["annotations", "args", "command", "env", "podAnnotations"];
+
+fn may_hold_secrets(path: &FieldPath) -> bool {
+    path.segments().iter().any(|segment| match segment {
+        Segment::Key(key) => MAY_HOLD_SECRETS.contains(&key.as_str()),
+        Segment::Index(_) => false,
+    })
+}
+
+/// `invalid type: string "hunter2", expected a map` without what was found there, for `env` may
+/// be `["PASSWORD=hunter2"]`.
+fn without_value(fault: &str) -> String {
+    let Some((found, expected)) = fault.rsplit_once(", expected ") else {
+        return fault.to_owned();
+    };
+    let kind = found.split(['"', '`']).next().unwrap_or_default();
+    format!("{}, expected {expected}", kind.trim_end())
 }
 
 fn segment(segment: &serde_path_to_error::Segment) -> Option<Segment> {
@@ -193,6 +217,37 @@ mod tests {
             (
                 json!({"replicas": []}),
                 "replicas: invalid type: list, expected a whole number of 0 or more",
+            ),
+        ];
+        for (document, text) in cases {
+            assert_eq!(fault(document), text);
+        }
+    }
+
+    #[test]
+    fn what_may_be_a_secret_is_not_told() {
+        let fault = |value| crate::spec::Spec::parse(value).unwrap_err().to_string();
+        let secret = "hunter2, expected \"x\"";
+        let cases = [
+            (
+                json!({"env": [format!("PASSWORD={secret}")]}),
+                "env[0]: invalid type: string, expected a map",
+            ),
+            (
+                json!({"env": secret}),
+                "env: invalid type: string, expected a list",
+            ),
+            (
+                json!({"sidecar": {"env": [4711]}}),
+                "sidecar.env[0]: invalid type: integer, expected a map",
+            ),
+            (
+                json!({"args": secret}),
+                "args: invalid type: string, expected a list",
+            ),
+            (
+                json!({"podAnnotations": {"a": 4711}}),
+                "podAnnotations.a: invalid type: integer, expected a string",
             ),
         ];
         for (document, text) in cases {

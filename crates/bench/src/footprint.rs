@@ -34,7 +34,7 @@ pub(crate) async fn print(options: &Options, place: &Place, out: &mut impl Write
         for _ in 0..STARTS {
             let process = Process::start(&program, &[])?;
             starts.push(microseconds(process.start) / 1e3);
-            process.end()?;
+            process.end().await?;
         }
         // Of all processors: each thread that works keeps some memory.
         let process = Process::start(&program, &[])?;
@@ -44,7 +44,8 @@ pub(crate) async fn print(options: &Options, place: &Place, out: &mut impl Write
         let encoded = request.encode_to_vec().into();
         client.call_times(&encoded, options.calls).await?;
         let after = process.resident()?;
-        process.end()?;
+        drop(client);
+        process.end().await?;
         let size = fs::metadata(&program)
             .with_context(|| format!("cannot read `{}`", program.display()))?;
         #[expect(clippy::cast_precision_loss, reason = "sizes of programs")]

@@ -65,7 +65,7 @@ async fn of_calls(program: &Path, request: &Bytes, calls: u64) -> Result<u64> {
         client.call(request.clone()).await?;
     }
     drop(client);
-    server.end()?;
+    server.end().await?;
     let text = fs::read_to_string(&report).context("callgrind wrote nothing")?;
     fs::remove_file(&report).context("cannot remove what callgrind wrote")?;
     let total = text.lines().find_map(|line| line.strip_prefix("summary: "));

@@ -83,12 +83,25 @@ impl Process {
         Ok(kibibytes << 10)
     }
 
-    /// Asks it to end, and waits for that.
-    pub(crate) fn end(mut self) -> Result<()> {
+    /// Asks it to end, and waits for that. No client may be connected: a stock server waits for
+    /// those that are.
+    pub(crate) async fn end(mut self) -> Result<()> {
         let pid = self.child.id().to_string();
         let kill = Command::new("kill").args(["-TERM", &pid]).status();
         kill.context("cannot start `kill`")?;
-        self.child.wait().context("cannot wait for it")?;
+        let begin = Instant::now();
+        while self
+            .child
+            .try_wait()
+            .context("cannot wait for it")?
+            .is_none()
+        {
+            if begin.elapsed() > PATIENCE {
+                bail!("a program does not end");
+            }
+            // Not by blocking: a connection that was dropped is closed by this thread.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         Ok(())
     }
 }

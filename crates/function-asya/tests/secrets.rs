@@ -1,0 +1,228 @@
+//! A secret is planted wherever people put one, in its right form and in every wrong one, and must
+//! be found nowhere but where the pod needs it.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use function_asya::Config;
+use function_kit::cases::form;
+use function_sdk_rust::proto::v1::{
+    CredentialData, Credentials, RunFunctionRequest, RunFunctionResponse, credentials::Source,
+};
+use serde_json::{Value, json};
+use tracing_subscriber::fmt;
+
+const SECRET: &str = "hunter2-correct-horse";
+
+type Run = fn(RunFunctionRequest) -> RunFunctionResponse;
+
+/// In the order of the pipeline.
+const STEPS: [Run; 6] = [
+    function_resolve_flavors::run,
+    function_render_queue::run,
+    function_render_deployment::run,
+    |request| function_inject_sidecar::run(request, &Config::default()),
+    function_render_scaledobject::run,
+    function_report_status::run,
+];
+
+/// Where a secret may stand, as a path into the spec, and what a step expects there.
+const PLACES: [&str; 9] = [
+    "/env",
+    "/args",
+    "/podAnnotations",
+    "/sidecar/env",
+    "/stateProxy/0/connector/env",
+    "/workload/template/metadata/annotations",
+    "/workload/template/spec/containers/0/env",
+    "/workload/template/spec/containers/0/args",
+    "/runtime/env",
+];
+
+/// What people write there: lists and maps of the right form and of others.
+fn forms() -> Vec<Value> {
+    vec![
+        json!([{"name": "PASSWORD", "value": SECRET}]),
+        json!([{"name": "PASSWORD", "value": SECRET}, {"name": "PASSWORD", "value": SECRET}]),
+        json!([{"name": "ASYA_QUEUE_URL", "value": SECRET}]),
+        json!([{"name": "ASYA_HANDLER", "value": SECRET}]),
+        json!([{"name": "PASSWORD", "value": [SECRET]}]),
+        json!([{"name": "PASSWORD", "value": {SECRET: SECRET}}]),
+        json!([{"value": SECRET}]),
+        json!([format!("PASSWORD={SECRET}")]),
+        json!({"PASSWORD": SECRET}),
+        json!({"PASSWORD": [SECRET]}),
+        json!(SECRET),
+        json!([[SECRET]]),
+    ]
+}
+
+/// The smallest spec in which there is such a place.
+fn spec_with(place: &str, value: &Value) -> Value {
+    let mut spec = if place.starts_with("/workload") {
+        let container =
+            json!({"name": "asya-runtime", "image": "app:1", "env": null, "args": null});
+        json!({"handler": "a.b", "workload": {"template": {
+            "metadata": {"annotations": null}, "spec": {"containers": [container]},
+        }}})
+    } else if place.starts_with("/runtime") {
+        json!({
+            "workloadRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "phi"},
+            "runtime": {"image": "a:1", "handler": "a.b", "targetURL": "http://phi", "env": null},
+        })
+    } else {
+        json!({
+            "image": "app:1", "handler": "a.b", "env": null, "args": null, "podAnnotations": null,
+            "sidecar": {"env": null},
+            "stateProxy": [{
+                "name": "state", "mount": {"path": "/state"},
+                "connector": {"image": "proxy:1", "env": null},
+            }],
+        })
+    };
+    *spec.pointer_mut(place).expect("the spec has the place") = value.clone();
+    spec["flavors"] = json!(["gpu", "spot"]);
+    spec
+}
+
+fn request(spec: &Value, flavors: [&Value; 2]) -> RunFunctionRequest {
+    let [gpu, spot] = flavors;
+    let document = json!({
+        "observed": {
+            "composite": {
+                "apiVersion": "asya.sh/v1alpha1", "kind": "AsyncActor",
+                "metadata": {
+                    "name": "a", "namespace": "b",
+                    "annotations": {"kubectl.kubernetes.io/last-applied-configuration": SECRET},
+                },
+                "spec": spec,
+            },
+            "resources": {"deployment": {
+                "kind": "Deployment",
+                "metadata": {"name": "a", "annotations": {"a": SECRET}},
+                "spec": {"template": {"spec": {"containers": [
+                    {"name": "asya-runtime", "env": [{"name": "OLD", "value": SECRET}]},
+                ]}}},
+            }},
+        },
+        "required": {
+            "flavor-gpu": [{"metadata": {"name": "gpu"}, "data": gpu}],
+            "flavor-spot": [{"metadata": {"name": "spot"}, "data": spot}],
+            "asya-platform": [{"metadata": {"name": "asya-platform"}, "data": {"transports": {
+                "sqs": {"type": "sqs", "config": {"region": "us-east-1"}},
+            }}}],
+        },
+    });
+    let mut request = form::request(&document).unwrap();
+    let details = HashMap::from([("password".to_owned(), SECRET.into())]);
+    let data = CredentialData {
+        data: details.clone(),
+    };
+    let credentials = Credentials {
+        source: Some(Source::CredentialData(data)),
+    };
+    request.credentials = HashMap::from([("aws".to_owned(), credentials)]);
+    let observed = request.observed.as_mut().unwrap();
+    observed.composite.as_mut().unwrap().connection_details = details.clone();
+    for resource in observed.resources.values_mut() {
+        resource.connection_details = details.clone();
+    }
+    request
+}
+
+/// Fails where the secret is in what people and monitoring see of an answer.
+fn assert_hidden(what: &str, response: &RunFunctionResponse) {
+    let mut seen = form::response(response);
+    let is_pods = |name: &str| ["deployment", "statefulset", "adapter", "binding"].contains(&name);
+    if let Some(resources) = seen["desired"]["resources"].as_object_mut() {
+        // The pod gets what its owner gave it, and nobody else does.
+        resources.retain(|name, _| !is_pods(name));
+    }
+    if let Some(composite) = seen["desired"]["composite"].as_object_mut() {
+        // On its way to later steps: the last one removes it.
+        composite.remove("spec");
+    }
+    let text = seen.to_string();
+    assert!(!text.contains(SECRET), "{what}: {text}");
+}
+
+fn answer(what: &str, request: &RunFunctionRequest) {
+    let mut request_of_all = request.clone();
+    // What Crossplane has not looked for by the second call ends no pass.
+    for _ in 0..2 {
+        let whole = function_asya::run(request_of_all.clone(), &Config::default());
+        assert_hidden(what, &whole);
+        let composite = &form::response(&whole)["desired"]["composite"];
+        let has_ended = whole.results.is_empty() && composite["status"].is_object();
+        assert!(
+            !has_ended || composite["spec"].is_null(),
+            "{what}: {composite}"
+        );
+        request_of_all.context = whole.context;
+    }
+
+    let mut request = request.clone();
+    for (index, step) in STEPS.iter().enumerate() {
+        let response = step(request.clone());
+        assert_hidden(&format!("{what}, step {}", index + 1), &response);
+        request.desired = response.desired;
+        request.context = response.context;
+    }
+}
+
+/// Where the log of the test goes.
+#[derive(Clone, Default)]
+struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0
+            .lock()
+            .expect("nobody panics while it writes")
+            .write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_secret_is_seen_by_the_pod_alone() {
+    let log = Buffer::default();
+    let writer = log.clone();
+    let subscriber = fmt()
+        .json()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(move || writer.clone())
+        .finish();
+    tracing::subscriber::with_default(subscriber, || {
+        for place in PLACES {
+            for value in forms() {
+                let spec = spec_with(place, &value);
+                let empty = json!({});
+                let what = |who: &str| format!("{place} of {who}: {value}");
+                answer(&what("the actor"), &request(&spec, [&empty, &empty]));
+                let mut of_flavor = spec.clone();
+                let bare = json!({"image": "app:1", "handler": "a.b", "flavors": ["gpu", "spot"]});
+                for field in ["image", "handler", "flavors"] {
+                    of_flavor.as_object_mut().unwrap().remove(field);
+                }
+                answer(&what("a flavor"), &request(&bare, [&of_flavor, &empty]));
+                answer(
+                    &what("two flavors"),
+                    &request(&bare, [&of_flavor, &of_flavor]),
+                );
+            }
+        }
+    });
+    let log = log.0.lock().expect("nobody panics while it writes");
+    let log = String::from_utf8_lossy(&log);
+    assert!(
+        log.contains("Flavors applied"),
+        "the log is looked at: {log}"
+    );
+    let told = log.lines().find(|line| line.contains(SECRET));
+    assert_eq!(told, None);
+}
