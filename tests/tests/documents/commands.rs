@@ -121,7 +121,7 @@ impl Desk {
         }
         let path = format!("{}:/usr/bin:/bin", self.programs.path().display());
         let output = Command::new("timeout")
-            .args(["300", "bash", "-eu", "-o", "pipefail", "-c", &script])
+            .args(["600", "bash", "-eu", "-o", "pipefail", "-c", &script])
             .current_dir(home.path())
             .env_clear()
             .env("PATH", path)
