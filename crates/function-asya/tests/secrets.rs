@@ -1,6 +1,12 @@
 //! A secret is planted wherever people put one, in its right form and in every wrong one, and must
 //! be found nowhere but where the pod needs it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on panics"
+)]
+
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -124,7 +130,8 @@ fn request(spec: &Value, flavors: [&Value; 2]) -> RunFunctionRequest {
     };
     request.credentials = HashMap::from([("aws".to_owned(), credentials)]);
     let observed = request.observed.as_mut().unwrap();
-    observed.composite.as_mut().unwrap().connection_details = details.clone();
+    let composite = observed.composite.as_mut().unwrap();
+    composite.connection_details.clone_from(&details);
     for resource in observed.resources.values_mut() {
         resource.connection_details = details.clone();
     }
