@@ -132,9 +132,10 @@ fn request(spec: &Value, flavors: [&Value; 2]) -> RunFunctionRequest {
     let observed = request.observed.as_mut().unwrap();
     let composite = observed.composite.as_mut().unwrap();
     composite.connection_details.clone_from(&details);
-    for resource in observed.resources.values_mut() {
-        resource.connection_details = details.clone();
-    }
+    observed
+        .resources
+        .values_mut()
+        .for_each(|resource| resource.connection_details.clone_from(&details));
     request
 }
 
