@@ -1,52 +1,12 @@
-//! What the documents show: manifests and commands, with where they stand.
+//! What the documents show: manifests, with where they stand.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::page::{Page, shown};
 use crate::program::repository;
-
-/// A fenced block of a page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
-    /// The page, relative to the repository, with the line on which the block begins.
-    pub place: String,
-    /// What stands behind the fence, such as `sh`.
-    pub language: String,
-    /// Its text.
-    pub text: String,
-}
-
-/// The blocks of a page, in order.
-///
-/// # Panics
-/// When the page cannot be read, or a block has no end.
-pub fn blocks(page: &str) -> Vec<Block> {
-    let text = fs::read_to_string(repository().join(page)).expect("a page can be read");
-    let mut blocks = Vec::new();
-    let mut lines = text.lines().enumerate();
-    while let Some((number, line)) = lines.next() {
-        let Some(language) = line.strip_prefix("```") else {
-            continue;
-        };
-        let mut inside = String::new();
-        loop {
-            let (_, line) = lines.next().expect("a block has an end");
-            if line == "```" {
-                break;
-            }
-            inside.push_str(line);
-            inside.push('\n');
-        }
-        blocks.push(Block {
-            place: format!("{page}:{}", number + 1),
-            language: language.to_owned(),
-            text: inside,
-        });
-    }
-    blocks
-}
 
 /// Every manifest of a folder's pages and YAML files, with where it stands. Documents without a
 /// kind are parts of something else.
@@ -56,18 +16,15 @@ pub fn blocks(page: &str) -> Vec<Block> {
 pub fn manifests(folder: &str) -> Vec<(String, Value)> {
     let mut manifests = Vec::new();
     for file in files_below(&repository().join(folder)) {
-        let page = file
-            .strip_prefix(repository())
-            .unwrap_or(&file)
-            .display()
-            .to_string();
+        let path = shown(&file);
         let texts: Vec<(String, String)> =
             match file.extension().and_then(|extension| extension.to_str()) {
                 Some("yaml") => {
                     let text = fs::read_to_string(&file).expect("a manifest can be read");
-                    vec![(page, text)]
+                    vec![(path, text)]
                 }
-                Some("md") => blocks(&page)
+                Some("md") => Page::read(&path)
+                    .blocks()
                     .into_iter()
                     .filter(|block| block.language == "yaml")
                     .map(|block| (block.place, block.text))
@@ -85,20 +42,17 @@ pub fn manifests(folder: &str) -> Vec<(String, Value)> {
     manifests
 }
 
-/// Every file below a folder, by path.
+/// Every file below a folder, by path; of a file, itself.
 ///
 /// # Panics
 /// When the folder cannot be read.
-pub fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder can be read") {
-        let path = entry.expect("its entries too").path();
-        if path.is_dir() {
-            files.extend(files_below(&path));
-        } else {
-            files.push(path);
-        }
+pub fn files_below(place: &Path) -> Vec<PathBuf> {
+    if place.is_file() {
+        return vec![place.to_owned()];
     }
+    let entries = fs::read_dir(place).expect("a folder can be read");
+    let paths = entries.map(|entry| entry.expect("its entries too").path());
+    let mut files: Vec<PathBuf> = paths.flat_map(|path| files_below(&path)).collect();
     files.sort();
     files
 }

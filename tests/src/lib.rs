@@ -15,6 +15,7 @@ pub mod live_actor;
 pub mod mesh;
 pub mod metrics;
 pub mod packages;
+pub mod page;
 pub mod pod;
 pub mod program;
 pub mod provider;

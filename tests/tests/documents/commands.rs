@@ -13,7 +13,7 @@ use real::crossplane::Crossplane;
 use real::{components, objects};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::documents::{Block, blocks};
+use tests::page::{Block, Page};
 use tests::program::{self, repository};
 use tests::validation::{definition_file, document};
 
@@ -104,7 +104,7 @@ impl Desk {
     /// Runs every command of a page in a folder with its files, and gives the folder.
     fn run(&self, page: &str) -> TempDir {
         let home = tempfile::tempdir().unwrap();
-        let blocks = blocks(page);
+        let blocks = Page::read(page).blocks();
         for block in &blocks {
             if let Some(name) = file_name(block) {
                 fs::write(home.path().join(name), &block.text).unwrap();
@@ -174,7 +174,7 @@ end_actors.x_sink(hello.handle(message['payload']))
         line["time"].take();
         line
     };
-    let page = blocks("docs/setup/install.md");
+    let page = Page::read("docs/setup/install.md").blocks();
     let mut shown = page
         .iter()
         .filter(|block| block.text.starts_with("{\"time\""));

@@ -8,7 +8,7 @@ use std::process::Command;
 use tempfile::TempDir;
 use tests::program::{self, repository};
 
-use crate::page::{Block, Page, pages};
+use tests::page::{Block, Page, pages};
 
 /// Programs that [`STAND_IN`] stands for.
 const STOOD_FOR: [&str; 12] = [

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use tests::program::repository;
 
-use crate::page::{Page, pages};
+use tests::page::{Page, pages};
 
 #[test]
 fn every_link_leads_to_a_file_and_a_heading() {

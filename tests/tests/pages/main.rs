@@ -13,5 +13,4 @@
 mod commands;
 mod links;
 mod manifests;
-mod page;
 mod tables;

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tests::program::{asya, repository, talk};
 
-use crate::page::{Block, Page, pages};
+use tests::page::{Block, Page, pages};
 
 /// Kinds that a real API server judges, in tests of their own.
 const OF_A_CLUSTER: [&str; 19] = [

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tests::program::repository;
+use crate::documents::files_below;
+use crate::program::repository;
 
 /// Folders and files with pages for readers.
 const PAGES: [&str; 5] = [
@@ -15,29 +16,29 @@ const PAGES: [&str; 5] = [
 ];
 
 /// A page.
-pub(crate) struct Page {
+pub struct Page {
     /// Its path in the repository.
-    pub(crate) path: String,
+    pub path: String,
     /// Its text.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// A fenced block.
 #[derive(Debug, Clone)]
-pub(crate) struct Block {
+pub struct Block {
     /// Page and line.
-    pub(crate) place: String,
+    pub place: String,
     /// What stands behind the fence.
-    pub(crate) language: String,
+    pub language: String,
     /// What is in it.
-    pub(crate) text: String,
+    pub text: String,
     /// Whether nothing but empty lines is between it and the block before.
-    pub(crate) follows: bool,
+    pub follows: bool,
 }
 
 impl Block {
     /// What its first line says after `# <key>: `.
-    pub(crate) fn note(&self, key: &str) -> Option<&str> {
+    pub fn note(&self, key: &str) -> Option<&str> {
         let first = self.text.lines().next()?;
         first
             .strip_prefix("# ")?
@@ -47,39 +48,47 @@ impl Block {
 }
 
 /// Every page, by path.
-pub(crate) fn pages() -> Vec<Page> {
+///
+/// # Panics
+/// When one cannot be read, or hardly any is found.
+pub fn pages() -> Vec<Page> {
     let root = repository();
-    let mut files = Vec::new();
-    for name in PAGES {
-        collect(&root.join(name), &mut files);
-    }
+    let files = PAGES
+        .into_iter()
+        .flat_map(|name| files_below(&root.join(name)));
+    let is_page = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "md");
     let pages: Vec<Page> = files
-        .iter()
-        .map(|file| Page {
-            path: file.strip_prefix(&root).unwrap().display().to_string(),
-            text: fs::read_to_string(file).unwrap(),
-        })
+        .filter(is_page)
+        .map(|file| Page::read(&shown(&file)))
         .collect();
     assert!(pages.len() > 20, "only {} pages were found", pages.len());
     pages
 }
 
-fn collect(path: &Path, files: &mut Vec<PathBuf>) {
-    if path.is_dir() {
-        let entries = fs::read_dir(path).unwrap();
-        let mut entries: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-        entries.sort();
-        for entry in entries {
-            collect(&entry, files);
-        }
-    } else if path.extension().is_some_and(|extension| extension == "md") {
-        files.push(path.to_owned());
-    }
+/// A file's path in the repository.
+pub(crate) fn shown(file: &Path) -> String {
+    let within = file.strip_prefix(repository()).unwrap_or(file);
+    within.display().to_string()
 }
 
 impl Page {
+    /// The page of this path in the repository.
+    ///
+    /// # Panics
+    /// When it cannot be read.
+    pub fn read(path: &str) -> Self {
+        let text = fs::read_to_string(repository().join(path));
+        Self {
+            path: path.to_owned(),
+            text: text.unwrap_or_else(|error| panic!("{path}: {error}")),
+        }
+    }
+
     /// Its blocks, in order.
-    pub(crate) fn blocks(&self) -> Vec<Block> {
+    ///
+    /// # Panics
+    /// When one has no end.
+    pub fn blocks(&self) -> Vec<Block> {
         let mut blocks: Vec<Block> = Vec::new();
         let mut open: Option<Block> = None;
         let mut follows = false;
@@ -109,7 +118,7 @@ impl Page {
     }
 
     /// Its lines outside of blocks.
-    pub(crate) fn prose(&self) -> impl Iterator<Item = &str> {
+    pub fn prose(&self) -> impl Iterator<Item = &str> {
         let mut is_inside = false;
         self.text.lines().filter(move |line| {
             let is_fence = line.starts_with("```");
