@@ -6,20 +6,16 @@
 //! spelling in the header `x-amzn-query-error`.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use http::request::Parts;
+use http::{Response, StatusCode};
+use http_body_util::Full;
 use serde_json::{Map, Value, json};
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+
+use super::fake::{Answer, Server};
 
 /// An account that nobody has.
 const ACCOUNT: &str = "000000000000";
@@ -51,12 +47,11 @@ pub struct FakeSqs {
     /// URL of the service.
     pub endpoint: String,
     state: Arc<Mutex<State>>,
-    task: JoinHandle<()>,
+    _server: Server,
 }
 
 #[derive(Default)]
 struct State {
-    endpoint: String,
     queues: BTreeMap<String, Queue>,
     /// What calls are refused, by their name; the empty name stands for all.
     refusals: BTreeMap<&'static str, Refusal>,
@@ -92,17 +87,17 @@ impl Queue {
 impl FakeSqs {
     /// Starts a service without any queue.
     pub async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("a bound listener");
-        let endpoint = format!("http://{address}");
-        let state = Arc::new(Mutex::new(State {
-            endpoint: endpoint.clone(),
-            ..State::default()
-        }));
+        let state = Arc::<Mutex<State>>::default();
+        let of_server = state.clone();
+        let server = Server::start(move |endpoint, parts, body| {
+            let mut state = of_server.lock().expect("no holder panics");
+            state.respond(endpoint, parts, body)
+        });
+        let server = server.await;
         Self {
-            endpoint,
-            state: state.clone(),
-            task: tokio::spawn(serve(listener, state)),
+            endpoint: server.endpoint.clone(),
+            state,
+            _server: server,
         }
     }
 
@@ -171,65 +166,34 @@ impl FakeSqs {
     }
 }
 
-impl Drop for FakeSqs {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
-    while let Ok((connection, _)) = listener.accept().await {
-        let state = state.clone();
-        let service = service_fn(move |request| answer(request, state.clone()));
-        let connection = http1::Builder::new().serve_connection(TokioIo::new(connection), service);
-        tokio::spawn(async move { drop(connection.await) });
-    }
-}
-
-async fn answer(
-    request: Request<Incoming>,
-    state: Arc<Mutex<State>>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    let target = request.headers().get("x-amz-target");
-    let target = target.and_then(|target| target.to_str().ok());
-    let call = target.and_then(|target| target.strip_prefix("AmazonSQS."));
-    // STS is asked here too, and is not there.
-    let call = call.unwrap_or_default().to_owned();
-    let token = request.headers().get("x-amz-security-token");
-    let token = token.and_then(|token| Some(token.to_str().ok()?.to_owned()));
-    let body = request
-        .into_body()
-        .collect()
-        .await
-        .map(http_body_util::Collected::to_bytes);
-    let body: Value = body
-        .ok()
-        .and_then(|body| serde_json::from_slice(&body).ok())
-        .unwrap_or_default();
-    let result = {
-        let mut state = state.lock().expect("no holder panics");
-        state.tokens.push(token);
-        state.answer(&call, &body)
-    };
-    let (status, older_code, body) = match result {
-        Ok(body) => (StatusCode::OK, None, body),
-        Err(Refusal { code, older_code }) => {
-            let body = json!({"__type": format!("com.amazonaws.sqs#{code}"), "message": "as told"});
-            (StatusCode::BAD_REQUEST, older_code, body)
-        }
-    };
-    let mut response = Response::builder()
-        .status(status)
-        .header("content-type", "application/x-amz-json-1.0");
-    if let Some(code) = older_code {
-        response = response.header("x-amzn-query-error", format!("{code};Sender"));
-    }
-    let body = Full::new(Bytes::from(body.to_string()));
-    Ok(response.body(body).expect("a response"))
-}
-
 impl State {
-    fn answer(&mut self, call: &str, body: &Value) -> Result<Value, Refusal> {
+    fn respond(&mut self, endpoint: &str, request: &Parts, body: &[u8]) -> Answer {
+        let header = |name: &str| request.headers.get(name)?.to_str().ok();
+        let call = header("x-amz-target").and_then(|target| target.strip_prefix("AmazonSQS."));
+        self.tokens
+            .push(header("x-amz-security-token").map(str::to_owned));
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        // STS is asked here too, and is not there.
+        let result = self.answer(endpoint, call.unwrap_or_default(), &body);
+        let (status, older_code, body) = match result {
+            Ok(body) => (StatusCode::OK, None, body),
+            Err(Refusal { code, older_code }) => {
+                let body =
+                    json!({"__type": format!("com.amazonaws.sqs#{code}"), "message": "as told"});
+                (StatusCode::BAD_REQUEST, older_code, body)
+            }
+        };
+        let mut response = Response::builder()
+            .status(status)
+            .header("content-type", "application/x-amz-json-1.0");
+        if let Some(code) = older_code {
+            response = response.header("x-amzn-query-error", format!("{code};Sender"));
+        }
+        let body = Full::new(Bytes::from(body.to_string()));
+        response.body(body).expect("a response")
+    }
+
+    fn answer(&mut self, endpoint: &str, call: &str, body: &Value) -> Result<Value, Refusal> {
         let calls = self.calls.entry(call.to_owned()).or_default();
         calls.push(Instant::now());
         if let Some(refusal) = self.refusals.get(call).or_else(|| self.refusals.get("")) {
@@ -251,7 +215,7 @@ impl State {
                 attributes,
                 lag: self.lag,
             };
-            let url = self.url(&name);
+            let url = url(endpoint, &name);
             self.queues.entry(name).or_insert(queue);
             return Ok(json!({"QueueUrl": url}));
         }
@@ -260,7 +224,7 @@ impl State {
             Some(name)
         });
         let name = name.unwrap_or_default();
-        let (url, lag) = (self.url(name), self.lag);
+        let (url, lag) = (url(endpoint, name), self.lag);
         let absent = Refusal {
             code: "QueueDoesNotExist",
             older_code: Some("AWS.SimpleQueueService.NonExistentQueue"),
@@ -295,8 +259,8 @@ impl State {
             }
         })
     }
+}
 
-    fn url(&self, name: &str) -> String {
-        format!("{}/{ACCOUNT}/{name}", self.endpoint)
-    }
+fn url(endpoint: &str, name: &str) -> String {
+    format!("{endpoint}/{ACCOUNT}/{name}")
 }

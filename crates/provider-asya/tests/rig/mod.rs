@@ -11,6 +11,7 @@
 pub mod api_faults;
 pub mod cases;
 pub mod certificates;
+pub mod fake;
 pub mod fake_sqs;
 pub mod fake_sts;
 pub mod moto;
