@@ -1,5 +1,11 @@
-//! The rig of the pipeline tests: examples, function processes, certificates and
-//! the real `crossplane`.
+//! The rig of the tests that need more than one crate.
+//!
+//! - [`examples`], [`validation`], [`documents`] and [`page`] read what the repository holds;
+//! - [`program`], [`function`] and [`provider`] run what we ship; [`certificates`], [`wire`] and
+//!   [`metrics`] are for speaking to it, [`amqp`] and [`caller`] for sending messages to actors;
+//! - [`stack`] has all of it on real parts, [`packages`] and [`installation`] the same from packages;
+//! - [`live_actor`] and [`table`] say how an actor is;
+//! - [`pod`] runs rendered pods as processes, [`mesh`] several actors that hand on messages.
 //!
 //! Everything that a test starts listens on loopback and ends with the value that
 //! stands for it.

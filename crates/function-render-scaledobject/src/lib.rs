@@ -3,10 +3,10 @@
 //! | | |
 //! |---|---|
 //! | reads | the resolved spec, the platform's settings, the desired workload, the desired or observed `queue`, the observed `health` and `binding`, the XR's annotations `autoscaling.keda.sh/paused*` |
-//! | writes | the composed resources `scaled-object`, `scaled-object-target` and `trigger-authentication`; notes for `ScalingReady` |
+//! | writes | the composed resources `scaled-object`, `scaled-object-target`, `trigger-authentication` and `trigger-parameters`; notes for `ScalingReady` |
 //! | ends fatally | when KEDA would refuse what `spec.scaling` says |
 //!
-//! While scaling is off nothing is rendered, so that Crossplane removes both. They
+//! While scaling is off nothing is rendered, so that Crossplane removes them. They
 //! are left out, too, where the cluster does not have KEDA: Crossplane applies
 //! nothing at all while one kind is not served.
 //!

@@ -1,7 +1,8 @@
 //! Real components for tests, each a process on loopback that ends with the value
 //! that stands for it.
 //!
-//! `cargo xtask real` builds them; brokers are Debian's and those of a Python package.
+//! `cargo xtask real` builds most of them; etcd and RabbitMQ are Debian's, and moto, which stands
+//! for SQS, is a Python package.
 
 pub mod cluster;
 pub mod components;
