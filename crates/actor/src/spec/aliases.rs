@@ -1,4 +1,4 @@
-//! The binding document's spellings `minReplicas` and `maxReplicas`.
+//! The shorter spellings of the bounds of scaling, `minReplicas` and `maxReplicas`.
 //!
 //! They are normalised in each document before the merge, so that a flavor's
 //! `minReplicas` and another's `minReplicaCount` are the same field.
