@@ -3,7 +3,8 @@
 //! - [`examples`], [`validation`], [`documents`] and [`page`] read what the repository holds;
 //! - [`program`], [`function`] and [`provider`] run what we ship; [`certificates`], [`wire`] and
 //!   [`metrics`] are for speaking to it, [`amqp`] and [`caller`] for sending messages to actors;
-//! - [`stack`] has all of it on real parts, [`packages`] and [`installation`] the same from packages;
+//! - [`stack`] has all of it on real parts, [`packages`] and [`installation`] the same from
+//!   packages;
 //! - [`live_actor`] and [`table`] say how an actor is;
 //! - [`pod`] runs rendered pods as processes, [`mesh`] several actors that hand on messages.
 //!
