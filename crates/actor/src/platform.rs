@@ -84,9 +84,9 @@ pub struct RuntimeDefaults {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EndActors {
-    /// Where finished messages go.
+    /// Where finished messages go: `x-sink`, unless told otherwise.
     pub sink: String,
-    /// Where failed messages go.
+    /// Where failed messages go: `x-sump`, unless told otherwise.
     pub sump: String,
 }
 

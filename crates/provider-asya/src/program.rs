@@ -22,7 +22,8 @@ use crate::metrics::Metrics;
 use crate::serve::{self, Shown};
 use crate::timings::Timings;
 
-/// Keeps the queues of actors true on RabbitMQ and SQS. Works without any flag.
+/// Keeps the queues of actors true on RabbitMQ and SQS, binds actors to workloads of others and
+/// watches their health. Works without any flag.
 #[derive(Debug, Clone, Parser)]
 #[command(version)]
 pub struct Flags {

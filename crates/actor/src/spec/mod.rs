@@ -98,7 +98,7 @@ pub struct Spec {
     pub resiliency: Resiliency,
     /// The injected sidecar.
     pub sidecar: Sidecar,
-    /// State that handlers read and write as files.
+    /// State outside of the pod, through a connector beside the handler.
     pub state_proxy: Vec<StateProxy>,
     /// The actor's queue.
     pub queue: QueueOptions,
