@@ -1,5 +1,6 @@
 //! What can be typed. What it means is in [`crate::inputs`] and [`crate::commands`].
 
+mod diff;
 mod install;
 mod program;
 mod status;
@@ -10,12 +11,13 @@ use actor::names::{ActorName, is_label};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub use diff::{Diff, DiffForm};
 pub use install::Install;
 pub use program::Program;
 pub use status::{Status, StatusForm};
 
 use crate::init::{First, Transport};
-use crate::inputs::{Arguments, SideArguments};
+use crate::inputs::Arguments;
 
 /// Asya's actors offline: no cluster, no network, the same code; and their state in a
 /// cluster.
@@ -48,6 +50,9 @@ pub enum Command {
     Lint(Lint),
     /// Print or apply what a cluster needs: rights, packages, samples, end actors
     Install(Install),
+    /// Run functions for another version of this program, which `asya diff` compares with it
+    #[command(hide = true)]
+    ServeFunctions,
 }
 
 /// Files that both commands read.
@@ -259,63 +264,6 @@ impl Init {
             transport: self.transport,
         }
     }
-}
-
-/// `asya diff`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-        asya diff --old main/ --new branch/           two versions of everything\n  \
-        asya diff everything/ --new gpu-a100.yaml     one flavor, as it will be\n  \
-        asya diff actors/ --old env-v1/ --new env-v2/\n  \
-        kubectl get asyncactors,environmentconfigs -A -o yaml | asya diff - --new gpu-a100.yaml\n\n\
-        Values that may be secret (environment, arguments, annotations) are shown as ***.\n\n\
-        Exit status: 0 nothing changes, 1 something does, 2 the input is at fault or the program failed")]
-pub struct Diff {
-    /// What is the same on both sides: actors, flavors, the platform's settings, objects
-    /// that exist already; files, folders of them, examples, or - for standard input.
-    /// Where --old or --new has an object of the same name, that one counts
-    #[arg(value_name = "SHARED")]
-    shared: Vec<PathBuf>,
-
-    /// What there is before; may be repeated
-    #[arg(long, value_name = "PATH")]
-    old: Vec<PathBuf>,
-
-    /// What there is after; may be repeated
-    #[arg(long, value_name = "PATH", required_unless_present = "old")]
-    new: Vec<PathBuf>,
-
-    /// Form of the output
-    #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
-    pub output: DiffForm,
-
-    /// Namespace of actors that name none
-    #[arg(short, long, value_name = "NAME", default_value = "default")]
-    namespace: String,
-}
-
-impl Diff {
-    /// What is to be read.
-    pub fn arguments(self) -> SideArguments {
-        SideArguments {
-            shared: self.shared,
-            old: self.old,
-            new: self.new,
-            namespace: self.namespace,
-        }
-    }
-}
-
-/// Forms of the output of `asya diff`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum DiffForm {
-    /// For people: the actors, and what changes of each
-    #[default]
-    Table,
-    /// A unified diff of the objects
-    Diff,
-    /// For programs: one document
-    Json,
 }
 
 /// `asya test`.

@@ -25,6 +25,7 @@
 //! - [`inputs`] reads files into what the pipeline takes.
 //! - [`explain`] tells who decided each field.
 //! - [`diff`] tells what a change does.
+//! - [`peer`] runs the functions of another version of this program.
 //! - [`actor_test`] tells whether actors come to what is expected of them.
 //! - [`lint`] tells what is wrong with actors, flavors and the platform together.
 //! - [`status`] tells the state of actors that live.
@@ -43,6 +44,7 @@ pub mod inputs;
 pub mod install;
 pub mod lint;
 mod pass;
+pub mod peer;
 pub mod pipeline;
 pub mod printer;
 pub mod status;

@@ -48,7 +48,7 @@ impl Program {
         let usages = [
             ("render", "[OPTIONS] <XR>... [COMPOSITION] [FUNCTIONS]"),
             ("lint", "[OPTIONS] <FILE>..."),
-            ("diff", "[OPTIONS] --new <PATH> [--old <PATH>] [SHARED]..."),
+            ("diff", "[OPTIONS] [--old <PATH>] --new <PATH> [SHARED]..."),
         ];
         let mut command = Cli::command().bin_name(typed);
         for (name, usage) in usages {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::inputs::Asked;
+use crate::inputs::{Asked, Cluster, Scope};
 
 /// `asya status`.
 #[derive(Debug, Args)]
@@ -47,12 +47,18 @@ pub struct Status {
 impl Status {
     /// What is asked for.
     pub fn asked(self) -> Asked {
+        let scope = match self.namespace {
+            _ if self.all_namespaces => Scope::All,
+            Some(name) => Scope::Namespace(name),
+            None => Scope::Own,
+        };
         Asked {
             files: self.filename,
             names: self.names,
-            namespace: self.namespace,
-            all_namespaces: self.all_namespaces,
-            context: self.context,
+            cluster: Cluster {
+                context: self.context,
+                scope,
+            },
         }
     }
 }

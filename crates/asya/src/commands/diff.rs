@@ -1,10 +1,15 @@
 //! `asya diff`.
 
 use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use function_kit::report;
 
 use crate::cli::{Diff, DiffForm};
-use crate::diff::{Comparison, Source, compare, json, table, unified};
-use crate::inputs::sides;
+use crate::diff::{Comparison, Source, Version, compare, json, table, unified};
+use crate::inputs::{compositions_of_actors, sides};
+use crate::peer::{Peer, PeerError};
 use crate::printer::Printer;
 
 use super::{ExitStatus, functions, refuse};
@@ -14,7 +19,10 @@ const NAMED_MAX: usize = 3;
 
 pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> {
     let form = arguments.output;
-    let loaded = match sides(&arguments.arguments()) {
+    let Some((versions, peers)) = versions(&arguments, printer) else {
+        return Ok(ExitStatus::Error);
+    };
+    let loaded = match sides(&arguments.arguments(), versions) {
         Ok(loaded) => loaded,
         // As with diff(1), 1 says that something differs.
         Err(error) => {
@@ -25,10 +33,11 @@ pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> 
     for warning in &loaded.warnings {
         printer.warning(warning);
     }
-    let Some(functions) = functions(printer) else {
+    let comparison = compare(&loaded.old, &loaded.new);
+    if let Some(error) = peers.iter().find_map(Peer::lost) {
+        printer.error(report(&error));
         return Ok(ExitStatus::Error);
-    };
-    let comparison = compare(&loaded.old, &loaded.new, &functions);
+    }
     tell(&comparison, printer);
     let text = match form {
         DiffForm::Table => Ok(table(&comparison)),
@@ -49,6 +58,38 @@ pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> 
     } else {
         ExitStatus::Failure
     })
+}
+
+/// What renders each side, with the programs that run for it; none where one does not run,
+/// which is told.
+fn versions(arguments: &Diff, printer: &Printer) -> Option<([Version; 2], Vec<Peer>)> {
+    let own = Version {
+        functions: Arc::new(functions(printer)?),
+        compositions: compositions_of_actors()
+            .inspect_err(|error| printer.error(error))
+            .ok()?,
+    };
+    let mut peers = Vec::new();
+    let mut version = |program: Option<&Path>| -> Result<Version, PeerError> {
+        let Some(program) = program else {
+            return Ok(own.clone());
+        };
+        let peer = Peer::start(program)?;
+        let version = peer.version();
+        peers.push(peer);
+        Ok(version)
+    };
+    let [old, new] = arguments.programs();
+    match version(old).and_then(|old| Ok([old, version(new)?])) {
+        Ok(versions) => Some((versions, peers)),
+        Err(error) => {
+            printer.error(report(&error));
+            if let Some(hint) = error.hint() {
+                printer.hint(hint);
+            }
+            None
+        }
+    }
 }
 
 /// Tells what the comparison does not show.

@@ -7,6 +7,7 @@ mod init;
 mod install;
 mod lint;
 mod render;
+mod serve_functions;
 mod status;
 mod test;
 
@@ -53,6 +54,7 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
         Command::Status(arguments) => status::run(arguments, printer),
         Command::Lint(arguments) => lint::run(&arguments, printer),
         Command::Install(arguments) => install::run(&arguments, printer),
+        Command::ServeFunctions => serve_functions::run(printer),
     };
     match done {
         Ok(status) => status,

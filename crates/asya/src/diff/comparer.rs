@@ -9,7 +9,7 @@ use super::effects::Objects;
 use super::side::Sides;
 use super::{ActorChange, ActorId, Fate, FieldChange, Side, Source};
 use crate::pass::{self, Pass, Picture, Refusal, objects, pass};
-use crate::pipeline::{Functions, Object};
+use crate::pipeline::Object;
 
 /// What comes of one actor.
 pub(super) enum Verdict {
@@ -21,7 +21,6 @@ pub(super) enum Verdict {
 /// One actor on both sides.
 pub(super) struct Comparer<'a> {
     pub(super) sides: Sides<'a>,
-    pub(super) functions: &'a Functions,
     pub(super) id: &'a ActorId,
     /// What differs and may have to do with it.
     pub(super) sources: BTreeSet<Source>,
@@ -34,7 +33,7 @@ impl<'a> Comparer<'a> {
         let none = Objects::new();
         let fresh = |side: &'a Side| {
             let inputs = self.sides.inputs(self.id, |_| side, &none);
-            inputs.map_or_else(Objects::new, |inputs| objects(&inputs, self.functions))
+            inputs.map_or_else(Objects::new, |inputs| objects(&inputs, &side.functions))
         };
         let fresh_old = fresh(old);
         let mut observed: Objects = fresh_old.clone().into_iter().map(as_applied).collect();
@@ -42,7 +41,7 @@ impl<'a> Comparer<'a> {
         observed.extend(old.observed(self.id));
         let run = |side: &'a Side| {
             let inputs = self.sides.inputs(self.id, |_| side, &observed)?;
-            Some(pass(&inputs, self.functions))
+            Some(pass(&inputs, &side.functions))
         };
         match (run(old), run(new)) {
             (Some(Pass::Rendered(before)), Some(Pass::Rendered(after))) => {
@@ -175,8 +174,9 @@ impl<'a> Comparer<'a> {
         let Sides { old, new } = self.sides;
         let found = self.sources.iter().map(|source| {
             let pick = |asked: &Source| if asked == source { new } else { old };
-            let inputs = self.sides.inputs(self.id, pick, observed);
-            let pass = inputs.map(|inputs| pass(&inputs, self.functions));
+            let inputs = self.sides.inputs(self.id, &pick, observed);
+            let functions = &pick(&Source::Functions).functions;
+            let pass = inputs.map(|inputs| pass(&inputs, functions));
             (source.clone(), look(pass))
         });
         found.collect()

@@ -21,13 +21,13 @@ use serde_json::{Map, Value, json};
 pub use changes::{Change, Place, Step, between};
 pub use effects::{Pods, Queue};
 pub use form::{json, table, unified};
-pub use side::{ActorId, Side, Source};
+pub use side::{ActorId, Side, Source, Version};
 
 use self::comparer::{Comparer, Verdict};
 use self::effects::Objects;
 use self::side::{Sides, flavors};
 use crate::explain::{Contradiction, Origin};
-use crate::pipeline::{Functions, Object};
+use crate::pipeline::Object;
 
 /// What differs between two sides.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -130,7 +130,7 @@ pub struct ObjectChange {
 }
 
 /// Compares two sides.
-pub fn compare(old: &Side, new: &Side, functions: &Functions) -> Comparison {
+pub fn compare(old: &Side, new: &Side) -> Comparison {
     let sides = Sides { old, new };
     let changed = sides.changed();
     let named = sides.named_flavors();
@@ -146,7 +146,6 @@ pub fn compare(old: &Side, new: &Side, functions: &Functions) -> Comparison {
         }
         let comparer = Comparer {
             sides,
-            functions,
             id,
             sources,
         };
@@ -198,7 +197,7 @@ fn sources(
 /// Whether something is there on each side.
 fn present(sides: Sides<'_>, source: &Source) -> [bool; 2] {
     [sides.old, sides.new].map(|side| match source {
-        Source::Actor | Source::Composition => true,
+        Source::Actor | Source::Composition | Source::Functions => true,
         Source::Flavor(name) => side.configs.contains_key(name),
         Source::Platform => side.configs.contains_key(actor::names::PLATFORM),
     })

@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use actor::labels;
 use actor::names::PLATFORM;
 use serde_json::{Map, Value};
 
-use crate::pipeline::{Composite, Composition, Inputs, Machinery, Object, RESOURCE_NAME, Schemas};
+use crate::pipeline::{
+    Composite, Composition, Functions, Inputs, Machinery, Object, RESOURCE_NAME, Schemas,
+};
 
 /// Which actor: `namespace/name` of the object that its user wrote.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,9 +51,21 @@ impl fmt::Display for ActorId {
     }
 }
 
+/// What renders actors: the functions, and how a Composition calls them where no other is
+/// given.
+#[derive(Debug, Clone)]
+pub struct Version {
+    /// The functions.
+    pub functions: Arc<Functions>,
+    /// Of actors, and of legacy XRs of actors.
+    pub compositions: [Composition; 2],
+}
+
 /// Actors and all that they are made from.
 #[derive(Debug, Clone)]
 pub struct Side {
+    /// The functions. Those of both sides differ unless they are the very same.
+    pub functions: Arc<Functions>,
     /// How actors are composed.
     pub composition: Composition,
     /// How legacy XRs of actors are composed.
@@ -91,6 +106,8 @@ pub enum Source {
     Platform,
     /// The Composition.
     Composition,
+    /// The version of the functions.
+    Functions,
 }
 
 impl Source {
@@ -111,6 +128,7 @@ impl fmt::Display for Source {
             Self::Flavor(name) => write!(f, "flavor {name}"),
             Self::Platform => f.write_str("platform"),
             Self::Composition => f.write_str("Composition"),
+            Self::Functions => f.write_str("functions"),
         }
     }
 }
@@ -163,6 +181,9 @@ impl<'a> Sides<'a> {
             || self.old.legacy_composition != self.new.legacy_composition
         {
             changed.insert(Source::Composition);
+        }
+        if !Arc::ptr_eq(&self.old.functions, &self.new.functions) {
+            changed.insert(Source::Functions);
         }
         changed
     }

@@ -53,17 +53,30 @@ pub(super) fn both_built_in() -> Result<[Composition; 2], InputError> {
     Ok([read_built_in(BUILT_IN)?, read_built_in(BUILT_IN_LEGACY)?])
 }
 
+/// The built-in Compositions as documents: of an `AsyncActor`, and of an `XAsyncActor`.
+///
+/// # Errors
+/// When this program is broken.
+pub fn built_in_compositions() -> Result<[Object; 2], InputError> {
+    Ok([document(BUILT_IN)?, document(BUILT_IN_LEGACY)?])
+}
+
+/// What stands for the file of what is built in.
+const PLACE: &str = "the built-in Composition";
+
 fn read_built_in(text: &str) -> Result<Composition, InputError> {
-    let place = "the built-in Composition";
+    read(Path::new(PLACE), &document(text)?, &BTreeMap::new())
+}
+
+fn document(text: &str) -> Result<Object, InputError> {
     let document = actor::yaml::document(text).map_err(|source| InputError::Yaml {
-        path: PathBuf::from(place),
+        path: PathBuf::from(PLACE),
         source,
     })?;
-    let object = match document {
+    Ok(match document {
         Value::Object(map) => Object::from(map),
         _ => Object::default(),
-    };
-    read(Path::new(place), &object, &BTreeMap::new())
+    })
 }
 
 /// Reads a Composition. Its functions may be called anything in the cluster: a

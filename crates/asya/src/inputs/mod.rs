@@ -22,13 +22,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 pub use actor_tests::{LoadedTest, actor_tests};
-pub use cluster::{Asked, live_objects};
+pub use cluster::{Asked, Cluster, Scope, live_objects};
 pub use error::InputError;
 pub(crate) use files::bare_key;
 pub use sides::{LoadedSides, SideArguments, sides};
 pub use sources::{Sources, compositions_of_actors, sources};
 
 use crate::pipeline::{Composite, Composition, Inputs, Machinery, Object, Schemas, Xrd};
+pub use compositions::built_in_compositions;
 use compositions::{built_in, is_actor, is_legacy_actor};
 use example::Example;
 use files::{Files, json_files, read};

@@ -8,15 +8,19 @@ use actor::{ENVIRONMENT_CONFIG, labels};
 use serde_json::{Map, Value};
 
 use super::InputError;
-use super::compositions::{both_built_in, is_actor, is_legacy_actor, read};
+use super::cluster::Cluster;
+use super::compositions::{is_actor, is_legacy_actor, read};
 use super::example::Example;
 use super::files::{Files, STANDARD_INPUT, yaml_files};
-use crate::diff::{ActorId, Side};
+use crate::diff::{ActorId, Side, Version};
 use crate::pipeline::{COMPOSITE, COMPOSITION, Composite, Machinery, Object, RESOURCE_NAME};
 
 /// What is to be compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SideArguments {
+    /// A cluster whose actors are the same on both sides, with all that they are made from
+    /// and made of, unless files have another version of it.
+    pub cluster: Option<Cluster>,
     /// What is the same on both sides, unless a side has another version of it.
     pub shared: Vec<PathBuf>,
     /// What there is before.
@@ -38,12 +42,15 @@ pub struct LoadedSides {
     pub warnings: Vec<String>,
 }
 
-/// Reads both sides. Objects that are neither actors nor what actors are made from are
-/// left alone.
+/// Reads both sides, of which each is rendered by its version. Objects that are neither
+/// actors nor what actors are made from are left alone.
 ///
 /// # Errors
-/// When a file cannot be read, or neither side has an actor.
-pub fn sides(arguments: &SideArguments) -> Result<LoadedSides, InputError> {
+/// When a file or the cluster cannot be read, or neither side has an actor.
+pub fn sides(
+    arguments: &SideArguments,
+    versions: [Version; 2],
+) -> Result<LoadedSides, InputError> {
     let SideArguments {
         shared, old, new, ..
     } = arguments;
@@ -53,14 +60,18 @@ pub fn sides(arguments: &SideArguments) -> Result<LoadedSides, InputError> {
         return Err(InputError::SeveralStandardInputs);
     }
     let mut files = Files::default();
-    let [shared, old, new] = [shared, old, new].map(|paths| contents(paths, &mut files));
-    let shared = shared?;
-    let [old, new] = [old?, new?].map(|own| side(&shared, &own, &arguments.namespace));
-    let (old, new) = (old?, new?);
+    let [own, old, new] = [shared, old, new].map(|paths| contents(paths, &mut files));
+    let mut shared = in_cluster(arguments.cluster.as_ref())?;
+    shared.extend(own?);
+    let [of_old, of_new] = versions;
+    let old = side(of_old, &shared, &old?, &arguments.namespace)?;
+    let new = side(of_new, &shared, &new?, &arguments.namespace)?;
     if old.actors.is_empty() && new.actors.is_empty() {
-        let shown = paths().map(|path| path.display().to_string());
+        let cluster = arguments.cluster.as_ref().map(|_| CLUSTER.to_owned());
+        let files = paths().map(|path| path.display().to_string());
+        let shown: Vec<String> = cluster.into_iter().chain(files).collect();
         return Err(InputError::NoXr {
-            files: shown.collect::<Vec<_>>().join(", "),
+            files: shown.join(", "),
         });
     }
     Ok(LoadedSides {
@@ -72,6 +83,17 @@ pub fn sides(arguments: &SideArguments) -> Result<LoadedSides, InputError> {
 
 /// An object and its file.
 type Found = (PathBuf, Object);
+
+/// What stands for the file of what was read from a cluster.
+const CLUSTER: &str = "the cluster";
+
+fn in_cluster(cluster: Option<&Cluster>) -> Result<Vec<Found>, InputError> {
+    let objects = cluster.map(Cluster::contents).transpose()?;
+    let objects = objects.unwrap_or_default().into_iter();
+    Ok(objects
+        .map(|object| (PathBuf::from(CLUSTER), object))
+        .collect())
+}
 
 /// Everything in files, in the YAML files directly in folders, and in examples.
 fn contents(paths: &[PathBuf], files: &mut Files) -> Result<Vec<Found>, InputError> {
@@ -109,9 +131,18 @@ fn take(file: &Path, files: &mut Files, found: &mut Vec<Found>) -> Result<(), In
 }
 
 /// A side; what is its own goes before what is shared.
-fn side(shared: &[Found], own: &[Found], namespace: &str) -> Result<Side, InputError> {
-    let [composition, legacy_composition] = both_built_in()?;
+fn side(
+    version: Version,
+    shared: &[Found],
+    own: &[Found],
+    namespace: &str,
+) -> Result<Side, InputError> {
+    let Version {
+        functions,
+        compositions: [composition, legacy_composition],
+    } = version;
     let mut side = Side {
+        functions,
         composition,
         legacy_composition,
         actors: BTreeMap::new(),

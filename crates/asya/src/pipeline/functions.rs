@@ -33,6 +33,11 @@ impl Functions {
         self.0.contains_key(name)
     }
 
+    /// Their names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// Runs the function of that name; none where there is no such function.
     pub(crate) fn run(
         &self,

@@ -1,5 +1,6 @@
 //! What is written of the state of actors.
 
+use actor::status::QueueStatus;
 use owo_colors::{OwoColorize as _, Style};
 use serde_json::{Map, Value, json};
 
@@ -87,14 +88,18 @@ fn document(state: &ActorState) -> Value {
         }
         Value::Object(document)
     };
-    json!({
+    let mut document = json!({
         "namespace": state.namespace,
         "name": state.name,
         "status": state.word,
         "ready": ready(state.health),
         "message": state.message,
         "dependsOn": state.branches.iter().map(branch).collect::<Vec<_>>(),
-    })
+    });
+    if state.queue != QueueStatus::default() {
+        document["queue"] = json!(state.queue);
+    }
+    document
 }
 
 /// Null where it is not known.

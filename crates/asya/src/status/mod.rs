@@ -6,11 +6,11 @@
 
 mod form;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use actor::labels;
-use actor::status::{ConditionType, StatusDocument, Word};
-use serde_json::{Map, Value};
+use actor::queue::{self, AtProvider};
+use actor::status::{ConditionType, QueueStatus, StatusDocument, Word};
 
 pub use form::{json, trees};
 
@@ -29,6 +29,8 @@ pub struct ActorState {
     pub health: Health,
     /// Its state in a line, where there is something to say.
     pub message: String,
+    /// Its queue, as far as it is known.
+    pub queue: QueueStatus,
     /// What it depends on, in the order in which one follows from the other.
     pub branches: Vec<Branch>,
 }
@@ -111,13 +113,15 @@ fn state(actor: &Object, objects: &[Object]) -> ActorState {
         .filter(|object| is_of(object, actor))
         .collect();
     let (word, health, message) = summary(actor, &status);
+    let queue = live_queue(&status, &own);
     ActorState {
         namespace: actor.namespace().to_owned(),
         name: actor.name().to_owned(),
-        branches: branches(actor, &status, &own, &message),
+        branches: branches(actor, &status, &queue, &own, &message),
         word,
         health,
         message,
+        queue,
     }
 }
 
@@ -167,7 +171,13 @@ fn condition<'a>(object: &'a Object, r#type: &str) -> Option<Condition<'a>> {
 }
 
 /// What the actor depends on. What its own line tells already is not told again.
-fn branches(actor: &Object, status: &StatusDocument, own: &[&Object], told: &str) -> Vec<Branch> {
+fn branches(
+    actor: &Object,
+    status: &StatusDocument,
+    live: &QueueStatus,
+    own: &[&Object],
+    told: &str,
+) -> Vec<Branch> {
     let mut branches = Vec::new();
     let parts = [
         (
@@ -185,8 +195,8 @@ fn branches(actor: &Object, status: &StatusDocument, own: &[&Object], told: &str
         (
             "queue",
             ConditionType::TransportReady,
-            queue(status),
-            &["Queue"],
+            counted(live),
+            &[queue::KIND],
         ),
         (
             "workload",
@@ -246,8 +256,26 @@ fn target(status: &StatusDocument) -> String {
     target.map(ToString::to_string).unwrap_or_default()
 }
 
-fn queue(status: &StatusDocument) -> String {
-    let queue = status.queue.clone().unwrap_or_default();
+/// The queue as its own object shows it, which its provider writes; where there is none,
+/// as the actor's status does, which is copied from there when Crossplane looks next.
+fn live_queue(status: &StatusDocument, own: &[&Object]) -> QueueStatus {
+    let object = own.iter().find(|object| object.kind() == queue::KIND);
+    let seen = object
+        .and_then(|object| object.get(&["status", "atProvider"]))
+        .and_then(|seen| serde_json::from_value::<AtProvider>(seen.clone()).ok());
+    let told = status.queue.clone().unwrap_or_default();
+    match seen {
+        Some(seen) => QueueStatus {
+            name: seen.name.or(told.name),
+            url: seen.url.or(told.url),
+            queued: seen.queued,
+            processing: seen.processing,
+        },
+        None => told,
+    }
+}
+
+fn counted(queue: &QueueStatus) -> String {
     let counts = [(queue.queued, "waiting"), (queue.processing, "in work")];
     let counts = counts.into_iter();
     let parts = counts.filter_map(|(count, what)| Some(format!("{} {what}", count?)));
@@ -324,18 +352,22 @@ const KINDS: [(&str, &str); 6] = [
     ("ScaledObject", "scaledobject.keda.sh"),
 ];
 
-/// The kinds of objects that actors refer to: what there is to ask a cluster for.
-pub fn composed_kinds(actors: &[Object]) -> Vec<&str> {
-    let references = actors.iter().filter_map(|actor| {
-        let path = ["spec", "crossplane", "resourceRefs"];
-        actor.get(&path).and_then(Value::as_array)
-    });
-    let maps = references.flatten().filter_map(Value::as_object);
-    let kind = |map: &'_ Map<String, Value>| -> Option<String> {
-        map.get("kind")?.as_str().map(str::to_owned)
-    };
-    let kinds: Vec<String> = maps.filter_map(kind).collect();
-    let is_there = |kind: &&(&str, &str)| kinds.iter().any(|there| there == kind.0);
+/// The kinds of objects that actors refer to: what there is to ask a cluster for. Legacy
+/// actors have Crossplane's references beside their own fields.
+pub fn composed_kinds(actors: &[Object]) -> Vec<&'static str> {
+    const REFERENCES: [&[&str]; 2] = [
+        &["spec", "crossplane", "resourceRefs"],
+        &["spec", "resourceRefs"],
+    ];
+    let lists = actors
+        .iter()
+        .flat_map(|actor| REFERENCES.map(|path| actor.get(path)?.as_array()));
+    let kinds: BTreeSet<&str> = lists
+        .flatten()
+        .flatten()
+        .filter_map(|reference| reference["kind"].as_str())
+        .collect();
+    let is_there = |kind: &&(&str, &str)| kinds.contains(kind.0);
     KINDS
         .iter()
         .filter(is_there)

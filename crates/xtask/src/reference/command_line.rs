@@ -21,7 +21,7 @@ pub(super) fn asya() -> String {
     program.build();
     page.block(&program.render_help().to_string());
     let mut commands: Vec<_> = program.get_subcommands().cloned().collect();
-    commands.retain(|command| command.get_name() != "help");
+    commands.retain(|command| command.get_name() != "help" && !command.is_hide_set());
     commands.sort_by(|one, next| one.get_name().cmp(next.get_name()));
     for mut command in commands {
         page.heading(&format!("asya {}", command.get_name()));

@@ -80,6 +80,7 @@ fn source(source: &Source) -> Value {
         Source::Flavor(name) => json!({"kind": "flavor", "name": name}),
         Source::Platform => json!({"kind": "platform"}),
         Source::Composition => json!({"kind": "composition"}),
+        Source::Functions => json!({"kind": "functions"}),
     }
 }
 

@@ -1,0 +1,93 @@
+//! What can be typed behind `asya diff`.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::inputs::{Cluster, Scope, SideArguments};
+
+/// `asya diff`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        asya diff --old main/ --new branch/           two versions of everything\n  \
+        asya diff everything/ --new gpu-a100.yaml     one flavor, as it will be\n  \
+        asya diff --cluster --new gpu-a100.yaml       the same, for all actors of a cluster\n  \
+        asya diff --cluster --new-program ./asya-0.2  another version of the functions\n  \
+        asya diff actors/ --old env-v1/ --new env-v2/\n  \
+        kubectl get asyncactors,environmentconfigs -A -o yaml | asya diff - --new gpu-a100.yaml\n\n\
+        The cluster is read with kubectl, and never written to.\n\
+        Values that may be secret (environment, arguments, annotations) are shown as ***.\n\n\
+        Exit status: 0 nothing changes, 1 something does, 2 the input is at fault or the program failed")]
+pub struct Diff {
+    /// What is the same on both sides: actors, flavors, the platform's settings, objects
+    /// that exist already; files, folders of them, examples, or - for standard input.
+    /// Where --old or --new has an object of the same name, that one counts
+    #[arg(value_name = "SHARED")]
+    shared: Vec<PathBuf>,
+
+    /// What there is before; may be repeated
+    #[arg(long, value_name = "PATH")]
+    old: Vec<PathBuf>,
+
+    /// What there is after; may be repeated
+    #[arg(long, value_name = "PATH", required_unless_present_any = ["old", "old_program", "new_program"])]
+    new: Vec<PathBuf>,
+
+    /// Read what is the same on both sides from a cluster: actors of all namespaces, flavors,
+    /// the platform's settings, and what the actors are made of. Files go before it
+    #[arg(long)]
+    cluster: bool,
+
+    /// Context of the kubeconfig
+    #[arg(long, value_name = "NAME", requires = "cluster")]
+    context: Option<String>,
+
+    /// Another version of this program, whose functions and Compositions count before
+    #[arg(long, value_name = "PROGRAM")]
+    old_program: Option<PathBuf>,
+
+    /// Another version of this program, whose functions and Compositions count after
+    #[arg(long, value_name = "PROGRAM")]
+    new_program: Option<PathBuf>,
+
+    /// Form of the output
+    #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
+    pub output: DiffForm,
+
+    /// Namespace of actors that name none
+    #[arg(short, long, value_name = "NAME", default_value = "default")]
+    namespace: String,
+}
+
+impl Diff {
+    /// The programs whose functions count before, and after; this one where there is none.
+    pub fn programs(&self) -> [Option<&Path>; 2] {
+        [self.old_program.as_deref(), self.new_program.as_deref()]
+    }
+
+    /// What is to be read.
+    pub fn arguments(self) -> SideArguments {
+        SideArguments {
+            cluster: self.cluster.then_some(Cluster {
+                context: self.context,
+                scope: Scope::All,
+            }),
+            shared: self.shared,
+            old: self.old,
+            new: self.new,
+            namespace: self.namespace,
+        }
+    }
+}
+
+/// Forms of the output of `asya diff`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum DiffForm {
+    /// For people: the actors, and what changes of each
+    #[default]
+    Table,
+    /// A unified diff of the objects
+    Diff,
+    /// For programs: one document
+    Json,
+}
