@@ -31,7 +31,7 @@
 //! - [`status`] tells the state of actors that live.
 //! - [`init`] is a first actor with what it is made from.
 //! - [`install`] is what a cluster needs, [`apply`] the one way to write to one.
-//! - [`cli`], [`commands`] and [`printer`] are the program.
+//! - [`cli`], [`commands`], [`printer`] and [`progress`] are the program.
 
 pub mod actor_test;
 pub mod apply;
@@ -47,6 +47,7 @@ mod pass;
 pub mod peer;
 pub mod pipeline;
 pub mod printer;
+pub mod progress;
 pub mod status;
 pub mod steps;
 mod table;

@@ -1,9 +1,11 @@
 //! The only way to the terminal: data to standard output, talk to standard error.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 
 use owo_colors::{OwoColorize as _, Style};
+
+use crate::progress::Progress;
 
 /// Writes in colours where somebody is looking, and in plain text where not: when
 /// the stream is no terminal, or `NO_COLOR` is set.
@@ -35,6 +37,17 @@ impl Printer {
     /// Tells what may be wrong.
     pub fn warning(&self, message: impl Display) {
         talk(Style::new().yellow().bold(), "warning", message);
+    }
+
+    /// Tells what is being done, where that takes longer than a second and somebody is
+    /// looking: until the answer is dropped, which must be before anything is written.
+    pub fn progress(&self, what: &str) -> Progress {
+        let stderr = io::stderr();
+        if stderr.is_terminal() {
+            Progress::on(stderr, what)
+        } else {
+            Progress::silent()
+        }
     }
 
     /// Tells what is worth knowing.

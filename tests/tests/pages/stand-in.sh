@@ -65,6 +65,12 @@ kubectl)
     esac
     ;;
 asya)
+    case " $* " in
+    " diff --cluster "*)
+        shift 2
+        exec "$ASYA" diff - "$@" <"$CLUSTER"
+        ;;
+    esac
     [ "$1" = status ] || exec "$ASYA" "$@"
     case " $* " in
     *" -f "*) exec "$ASYA" "$@" ;;

@@ -22,7 +22,10 @@ pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> 
     let Some((versions, peers)) = versions(&arguments, printer) else {
         return Ok(ExitStatus::Error);
     };
-    let loaded = match sides(&arguments.arguments(), versions) {
+    let progress = printer.progress("reading both sides");
+    let loaded = sides(&arguments.arguments(), versions);
+    drop(progress);
+    let loaded = match loaded {
         Ok(loaded) => loaded,
         // As with diff(1), 1 says that something differs.
         Err(error) => {
@@ -33,7 +36,10 @@ pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> 
     for warning in &loaded.warnings {
         printer.warning(warning);
     }
+    let actors = loaded.old.actors.len().max(loaded.new.actors.len());
+    let progress = printer.progress(&format!("comparing {actors} actors"));
     let comparison = compare(&loaded.old, &loaded.new);
+    drop(progress);
     if let Some(error) = peers.iter().find_map(Peer::lost) {
         printer.error(report(&error));
         return Ok(ExitStatus::Error);

@@ -37,10 +37,12 @@ pub(super) fn run(arguments: &Lint, printer: &Printer) -> io::Result<ExitStatus>
             "the platform's settings (EnvironmentConfig {PLATFORM:?}) are not among the files: transports, names of queues and limits of the platform are not checked"
         ));
     }
+    let progress = printer.progress("checking");
     let mut findings = sources.findings;
     for group in &sources.groups {
         findings.extend(linter.lint(group));
     }
+    drop(progress);
     findings.sort();
     findings.dedup();
     match text(&findings, arguments.output) {

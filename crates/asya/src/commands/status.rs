@@ -19,7 +19,10 @@ pub(super) fn run(arguments: Status, printer: &Printer) -> io::Result<ExitStatus
     let asked = arguments.asked();
     let mut shown = None;
     loop {
-        let objects = match live_objects(&asked) {
+        let progress = printer.progress("reading the cluster");
+        let objects = live_objects(&asked);
+        drop(progress);
+        let objects = match objects {
             Ok(objects) => objects,
             // 1 says that an actor is not ready.
             Err(error) => {

@@ -30,7 +30,9 @@ pub(super) fn run(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus>
     for LoadedTest { test, inputs } in loaded.into_iter().filter(is_asked_for) {
         match inputs {
             Ok(inputs) => {
+                let progress = printer.progress(&test.name);
                 let outcome = run_test(test, &inputs, &functions);
+                drop(progress);
                 if !outcome.failures.is_empty() {
                     status = status.max(ExitStatus::Failure);
                 }

@@ -144,11 +144,7 @@ pub fn compare(old: &Side, new: &Side) -> Comparison {
         if sources.is_empty() {
             continue;
         }
-        let comparer = Comparer {
-            sides,
-            id,
-            sources,
-        };
+        let comparer = Comparer { sides, id, sources };
         match comparer.compare() {
             Verdict::Changed(change) => comparison.actors.push(*change),
             Verdict::Unknown(reason) => comparison.unknown.push((id.clone(), reason)),

@@ -99,7 +99,12 @@ impl Cluster {
         if kinds.is_empty() {
             return Ok(Vec::new());
         }
-        let asked = ["get", &kinds, "--selector", "app.kubernetes.io/part-of=asya"];
+        let asked = [
+            "get",
+            &kinds,
+            "--selector",
+            "app.kubernetes.io/part-of=asya",
+        ];
         self.kubectl(&[&asked, flags].concat())
     }
 

@@ -209,9 +209,9 @@ impl InputError {
                 crate::actor_test::KIND
             ),
             Self::NoKubectl { .. } => {
-                "asya status reads a cluster through kubectl; -f reads objects from files"
-                    .to_owned()
+                "a cluster is read through kubectl; without it, give files".to_owned()
             }
+            Self::Kubectl { fault, .. } => about_kubectl(fault).to_owned(),
             Self::ActorCount { .. } => "give each actor a file of its own".to_owned(),
             Self::SeveralStandardInputs => "write one of them to a file".to_owned(),
             Self::ObservedForSeveral { .. } => "render one XR at a time".to_owned(),
@@ -219,4 +219,24 @@ impl InputError {
         };
         Some(hint)
     }
+}
+
+/// What to do about what kubectl has said.
+fn about_kubectl(fault: &str) -> &'static str {
+    const HINTS: [(&str, &str); 3] = [
+        (
+            "doesn't have a resource type",
+            "this cluster lacks a kind that actors need: asya install prints what there must be",
+        ),
+        ("(NotFound)", "-n looks in another namespace"),
+        (
+            "(Forbidden)",
+            "kubectl auth can-i --list tells what you may read",
+        ),
+    ];
+    let known = HINTS.into_iter().find(|(text, _)| fault.contains(text));
+    known.map_or(
+        "kubectl config get-contexts shows the clusters, and --context chooses one",
+        |(_, hint)| hint,
+    )
 }

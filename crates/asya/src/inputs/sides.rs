@@ -47,10 +47,7 @@ pub struct LoadedSides {
 ///
 /// # Errors
 /// When a file or the cluster cannot be read, or neither side has an actor.
-pub fn sides(
-    arguments: &SideArguments,
-    versions: [Version; 2],
-) -> Result<LoadedSides, InputError> {
+pub fn sides(arguments: &SideArguments, versions: [Version; 2]) -> Result<LoadedSides, InputError> {
     let SideArguments {
         shared, old, new, ..
     } = arguments;

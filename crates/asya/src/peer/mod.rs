@@ -9,7 +9,6 @@
 
 mod serve;
 
-use std::fmt;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -138,7 +137,7 @@ impl Peer {
             let (talk, path, function) = (self.talk.clone(), self.path.clone(), name.clone());
             functions.with(name, move |request| {
                 let mut talk = talk.lock().unwrap_or_else(PoisonError::into_inner);
-                talk.call(&function, request).unwrap_or_else(|source| {
+                talk.call(&function, &request).unwrap_or_else(|source| {
                     let path = path.clone();
                     let function = function.clone();
                     talk.lose(PeerError::Lost {
@@ -160,12 +159,6 @@ impl Peer {
     pub fn lost(&self) -> Option<PeerError> {
         let mut talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
         talk.lost.take()
-    }
-}
-
-impl fmt::Display for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.path.display(), self.greeting.asya)
     }
 }
 
@@ -191,7 +184,7 @@ impl Talk {
     fn call(
         &mut self,
         function: &str,
-        request: RunFunctionRequest,
+        request: &RunFunctionRequest,
     ) -> io::Result<RunFunctionResponse> {
         let Some(writer) = &mut self.writer else {
             return Err(io::ErrorKind::NotConnected.into());

@@ -79,7 +79,12 @@ mod tests {
         let request = RunFunctionRequest::default().encode_to_vec();
         let cases: [(&[u8], &[u8], &str, &str); 3] = [
             (b"echo", &request, "", "a function that is there"),
-            (b"other", &request, "there is no function \"other\"", "one that is not"),
+            (
+                b"other",
+                &request,
+                "there is no function \"other\"",
+                "one that is not",
+            ),
             (b"echo", b"\xff", "cannot read the request", "no request"),
         ];
         let input: Vec<u8> = cases

@@ -8,6 +8,8 @@
 
 mod actor_test;
 mod diff;
+mod diff_of_cluster;
+mod diff_of_versions;
 mod explain;
 mod init;
 mod install;

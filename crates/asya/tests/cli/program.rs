@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -52,6 +53,24 @@ impl Folder {
         let path = self.0.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    /// Adds a program: a script of the shell.
+    pub(crate) fn add_program(&self, name: &str, script: &str) {
+        self.add(name, &format!("#!/bin/sh\n{script}"));
+        let path = self.0.path().join(name);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Runs the program where kubectl is this script, which may write down its calls; what
+    /// it wrote.
+    pub(crate) fn run_with_kubectl(&self, script: &str, arguments: &str) -> (Run, String) {
+        self.add_program("bin/kubectl", script);
+        let mut command = self.command(arguments);
+        let path = format!("{}:/usr/bin:/bin", self.0.path().join("bin").display());
+        let output = command.env("PATH", path).output().unwrap();
+        let calls = fs::read_to_string(self.0.path().join("calls")).unwrap_or_default();
+        (Run::of(output), calls)
     }
 
     /// Where it is.

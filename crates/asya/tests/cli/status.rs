@@ -6,7 +6,6 @@
 //! code. What is asked of a cluster is shown by a kubectl that answers from files.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::program::{Folder, Run, run_in};
@@ -38,27 +37,21 @@ fn each_state_is_told_with_what_it_follows_from() {
 #[test]
 fn programs_get_a_list() {
     let actor = "{apiVersion: asya.sh/v1alpha1, kind: AsyncActor, metadata: {name: a, namespace: prod}, status: \
-        {flavors: [], conditions: [{type: ActorReady, status: 'True', reason: Napping, message: idle}]}}";
+        {flavors: [], queue: {name: q, queued: 2}, conditions: [{type: ActorReady, status: 'True', reason: Napping, message: idle}]}}";
     let run = Folder::with(&[]).run_with("status -f - -o json", actor);
     assert_eq!((run.code, run.talk.as_str()), (0, ""));
     let found: Value = serde_json::from_str(&run.output).unwrap();
     assert_eq!(
         found,
         json!([{"namespace": "prod", "name": "a", "status": "Napping", "ready": true, "message": "idle",
-            "dependsOn": [{"name": "flavors", "ready": null, "summary": "none"}]}])
+            "dependsOn": [{"name": "flavors", "ready": null, "summary": "none"},
+                {"name": "queue", "ready": null, "summary": "q: 2 waiting"}],
+            "queue": {"name": "q", "queued": 2}}])
     );
 }
 
-/// Runs the program where kubectl is this script.
 fn with_kubectl(script: &str, arguments: &str) -> (Run, String) {
-    let folder = Folder::with(&[("bin/kubectl", &format!("#!/bin/sh\n{script}"))]);
-    let at = |name: &str| folder.path().join(name);
-    fs::set_permissions(at("bin/kubectl"), fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = folder.command(arguments);
-    let path = format!("{}:/usr/bin:/bin", at("bin").display());
-    let output = command.env("PATH", path).output().unwrap();
-    let calls = fs::read_to_string(at("calls")).unwrap_or_default();
-    (Run::of(output), calls)
+    Folder::with(&[]).run_with_kubectl(script, arguments)
 }
 
 /// Writes down how it is called, and answers with an actor, then with its Queue.
@@ -72,7 +65,8 @@ case "$*" in
     {"type": "ActorReady", "status": "False", "reason": "TransportError", "message": "no queue"}]}}]}' ;;
 *) echo '{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "provider.asya.sh/v1alpha1", "kind": "Queue",
   "metadata": {"name": "one", "namespace": "prod", "labels": {"crossplane.io/composite": "one"}},
-  "status": {"conditions": [{"type": "Synced", "status": "False", "reason": "ReconcileError", "message": "no broker"}]}}]}' ;;
+  "status": {"atProvider": {"name": "asya-one", "queued": 7, "processing": 0},
+    "conditions": [{"type": "Synced", "status": "False", "reason": "ReconcileError", "message": "no broker"}]}}]}' ;;
 esac
 "#;
 
@@ -89,7 +83,7 @@ fn a_cluster_is_asked_for_actors_and_for_the_kinds_that_they_are_made_of() {
         assert_eq!(
             run.output,
             "prod/one  TransportError: no queue\n\
-             └─ queue  TransportError\n   \
+             └─ queue  asya-one: 7 waiting, 0 in work; TransportError\n   \
                 └─ Queue one: Synced=False, ReconcileError: no broker\n"
         );
         assert_eq!(
@@ -115,8 +109,33 @@ echo '{"apiVersion": "asya.sh/v1alpha1", "kind": "AsyncActor", "metadata": {"nam
     assert_eq!(run.code, 2);
     assert_eq!(
         run.talk,
-        "error: kubectl get asyncactors.asya.sh: the connection was refused\n"
+        "error: kubectl get asyncactors.asya.sh: the connection was refused\n\
+         hint: kubectl config get-contexts shows the clusters, and --context chooses one\n"
     );
+}
+
+#[test]
+fn what_kubectl_says_comes_with_a_way_on() {
+    for (fault, hint) in [
+        (
+            "error: the server doesn't have a resource type \"asyncactors\"",
+            "this cluster lacks a kind that actors need: asya install prints what there must be",
+        ),
+        (
+            "Error from server (NotFound): asyncactors.asya.sh \"a\" not found",
+            "-n looks in another namespace",
+        ),
+        (
+            "Error from server (Forbidden): asyncactors.asya.sh is forbidden",
+            "kubectl auth can-i --list tells what you may read",
+        ),
+    ] {
+        let script = format!("echo \"{}\" >&2; exit 1", fault.replace('"', "\\\""));
+        let (run, _) = with_kubectl(&script, "status");
+        assert_eq!((run.code, run.output.as_str()), (2, ""), "{fault}");
+        let expected = format!("error: kubectl get asyncactors.asya.sh: {fault}\nhint: {hint}\n");
+        assert_eq!(run.talk, expected);
+    }
 }
 
 #[test]
@@ -138,8 +157,7 @@ fn a_cluster_that_cannot_be_read_is_told() {
         run.talk
     );
     assert!(
-        run.talk
-            .contains("hint: asya status reads a cluster through kubectl"),
+        run.talk.contains("hint: a cluster is read through kubectl"),
         "{}",
         run.talk
     );
