@@ -54,7 +54,7 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
         Command::Status(arguments) => status::run(arguments, printer),
         Command::Lint(arguments) => lint::run(&arguments, printer),
         Command::Install(arguments) => install::run(&arguments, printer),
-        Command::ServeFunctions => serve_functions::run(printer),
+        Command::ServeFunctions => Ok(serve_functions::run(printer)),
     };
     match done {
         Ok(status) => status,

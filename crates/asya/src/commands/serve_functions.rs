@@ -8,24 +8,24 @@ use crate::printer::Printer;
 
 use super::{ExitStatus, functions};
 
-pub(super) fn run(printer: &Printer) -> io::Result<ExitStatus> {
+pub(super) fn run(printer: &Printer) -> ExitStatus {
     let Some(functions) = functions(printer) else {
-        return Ok(ExitStatus::Error);
+        return ExitStatus::Error;
     };
     let compositions = match built_in_compositions() {
         Ok(compositions) => compositions,
         Err(error) => {
             printer.error(error);
-            return Ok(ExitStatus::Error);
+            return ExitStatus::Error;
         }
     };
     let mut input = BufReader::new(io::stdin().lock());
     let mut output = BufWriter::new(io::stdout().lock());
     match serve(&functions, compositions, &mut input, &mut output) {
-        Ok(()) => Ok(ExitStatus::Success),
+        Ok(()) => ExitStatus::Success,
         Err(error) => {
             printer.error(format_args!("cannot speak with who has called: {error}"));
-            Ok(ExitStatus::Error)
+            ExitStatus::Error
         }
     }
 }

@@ -174,7 +174,7 @@ impl<'a> Comparer<'a> {
         let Sides { old, new } = self.sides;
         let found = self.sources.iter().map(|source| {
             let pick = |asked: &Source| if asked == source { new } else { old };
-            let inputs = self.sides.inputs(self.id, &pick, observed);
+            let inputs = self.sides.inputs(self.id, pick, observed);
             let functions = &pick(&Source::Functions).functions;
             let pass = inputs.map(|inputs| pass(&inputs, functions));
             (source.clone(), look(pass))

@@ -192,8 +192,7 @@ impl Talk {
         write_frame(writer, function.as_bytes())?;
         write_frame(writer, &request.encode_to_vec())?;
         writer.flush()?;
-        let answer =
-            read_frame(&mut self.reader)?.ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        let answer = read_frame(&mut self.reader)?.ok_or(io::ErrorKind::UnexpectedEof)?;
         RunFunctionResponse::decode(answer.as_slice()).map_err(io::Error::other)
     }
 
