@@ -86,6 +86,8 @@ impl Cluster {
             actors.retain(|actor| !is_bound_claim(actor));
             actors.extend(self.kubectl(&["get", LEGACY_ACTORS])?);
         }
+        // No function is asked about an actor that is being deleted.
+        actors.retain(|actor| actor.metadata("deletionTimestamp").is_empty());
         let mut objects = self.kubectl(&["get", CONFIGS])?;
         // Whose the number of replicas is, Crossplane's or an autoscaler's, only they say.
         objects.extend(self.composed(&actors, &["--show-managed-fields"])?);

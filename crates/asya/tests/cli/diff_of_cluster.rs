@@ -124,6 +124,18 @@ fn what_lives_keeps_what_it_has() {
 }
 
 #[test]
+fn what_is_being_deleted_follows_no_change() {
+    let goes = ACTOR
+        .replace("name: one", "name: two")
+        .replace("uid: 5e9c", "deletionTimestamp: '2026-01-02T03:04:05Z'");
+    let folder = cluster(&format!("{ACTOR}---{goes}"), "");
+    folder.add("gpu.yaml", &FLAVOR.replace("low", "high"));
+    let (run, _) = compared(&folder, "--new gpu.yaml");
+    let first = "1 of 1 actors changes: 1 restarts its pods\n";
+    assert!(run.output.starts_with(first), "{}", run.output);
+}
+
+#[test]
 fn files_go_before_the_cluster() {
     let folder = cluster(ACTOR, "");
     folder.add("gpu.yaml", &FLAVOR.replace("low", "high"));
