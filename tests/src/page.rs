@@ -7,12 +7,16 @@ use crate::documents::files_below;
 use crate::program::repository;
 
 /// Folders and files with pages for readers.
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 9] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "docs",
     "install",
+    "examples",
+    "package",
+    "runtime",
+    "crates",
 ];
 
 /// A page.

@@ -59,6 +59,7 @@ fn every_manifest_is_valid() {
                         faults.extend(judge(block, &document, &flavors));
                     }
                     "EnvironmentConfig" => {}
+                    "Input" => faults.extend(judge_input(block, &document)),
                     _ if OF_A_CLUSTER.contains(&kind) => {}
                     _ if OF_COMMANDS.contains(&kind) && block.note("file").is_some() => {}
                     _ => faults.push(format!("{}: nothing judges kind {kind:?}", block.place)),
@@ -69,6 +70,23 @@ fn every_manifest_is_valid() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(judged >= 15, "only {judged} actors were found");
+}
+
+/// Whether a step's input has fields that the step knows, and no others.
+fn judge_input(block: &Block, document: &Value) -> Option<String> {
+    let api_version = document["apiVersion"].as_str().unwrap_or_default();
+    let group = api_version.split('/').next().unwrap_or_default();
+    let step = group.split('.').next().unwrap_or_default();
+    let file = format!("package/function-{step}/input/{group}_inputs.yaml");
+    let Ok(text) = fs::read_to_string(repository().join(&file)) else {
+        return Some(format!("{}: no step has group {group:?}", block.place));
+    };
+    let crd = actor::yaml::documents(&text).unwrap().remove(0);
+    let known = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+    let fields = document.as_object().into_iter().flatten();
+    let mut unknown = fields.filter(|(field, _)| known[field.as_str()].is_null());
+    let (field, _) = unknown.next()?;
+    Some(format!("{}: {file} has no field {field:?}", block.place))
 }
 
 /// The objects of a block. A spec alone is that of an actor; what says of what it is a part is
