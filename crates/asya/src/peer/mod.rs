@@ -1,7 +1,7 @@
 //! The functions of another version of this program, which runs them beside it.
 //!
 //! The other one is started with [`COMMAND`], and speaks over its standard input and output:
-//! first a [`Greeting`], a line of JSON, then an answer to each call. A call is a frame with
+//! first a `Greeting`, a line of JSON, then an answer to each call. A call is a frame with
 //! the name of a function and one with its `RunFunctionRequest`, an answer a frame with the
 //! `RunFunctionResponse`; a frame is its length in four bytes, the highest first, and its
 //! bytes. Crossplane keeps both messages compatible over versions, so versions of Asya can
