@@ -14,11 +14,11 @@
 pub mod amqp;
 pub mod caller;
 pub mod certificates;
-pub mod documents;
 pub mod examples;
 pub mod function;
 pub mod installation;
 pub mod live_actor;
+pub mod manifests;
 pub mod mesh;
 pub mod metrics;
 pub mod packages;

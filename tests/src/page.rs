@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::documents::files_below;
+use crate::manifests::files_below;
 use crate::program::repository;
 
 /// Folders and files with pages for readers.

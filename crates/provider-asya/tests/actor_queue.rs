@@ -13,8 +13,8 @@ use kube::ResourceExt as _;
 use provider_asya::kinds::Queue;
 use rig::moto::Moto;
 use rig::platform::{make_platform, rendered};
+use rig::queue_stage::{self, Stage};
 use rig::rabbitmq::RabbitMq;
-use rig::stage::{self, Stage};
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -23,7 +23,7 @@ async fn a_message_arrives_in_the_queue_that_an_actor_is_rendered_with() {
         return;
     }
     let (stage, rabbitmq, moto) = tokio::join!(
-        Stage::start(stage::timings()),
+        Stage::start(queue_stage::timings()),
         RabbitMq::start(),
         Moto::start()
     );
@@ -35,11 +35,11 @@ async fn a_message_arrives_in_the_queue_that_an_actor_is_rendered_with() {
 }
 
 /// Applies the object where it says, and waits until its queue can be used.
-async fn make(stage: &Stage, queue: &Value) -> (stage::Queues, Queue) {
+async fn make(stage: &Stage, queue: &Value) -> (queue_stage::Queues, Queue) {
     let namespace = queue["metadata"]["namespace"].as_str().unwrap();
     stage.make_namespace(namespace).await;
     let queues = stage.queues(namespace);
-    stage::apply(&queues.0, queue.clone()).await;
+    queue_stage::apply(&queues.0, queue.clone()).await;
     let name = queue["metadata"]["name"].as_str().unwrap();
     let ready = queues.until_ready(name).await;
     (queues, ready)
@@ -49,7 +49,7 @@ fn actor_of(queue: &Queue) -> &str {
     &queue.labels()[actor::labels::ACTOR]
 }
 
-async fn until_queued(queues: &stage::Queues, name: &str, count: u64) {
+async fn until_queued(queues: &queue_stage::Queues, name: &str, count: u64) {
     let what = format!("counts {count} messages");
     queues
         .until(name, &what, |queue| {

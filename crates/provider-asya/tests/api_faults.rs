@@ -15,8 +15,8 @@ use std::time::Instant;
 
 use provider_asya::kinds::ProviderConfig;
 use rig::api_faults::Fault;
+use rig::queue_stage::{self, Queues, Stage};
 use rig::rabbitmq::RabbitMq;
-use rig::stage::{self, Queues, Stage};
 use serde_json::json;
 
 /// How many requests meet a fault before it ends.
@@ -66,7 +66,7 @@ async fn faults_of_the_api_server_are_outlived() {
     if rig::is_skipped("faults of the API server") {
         return;
     }
-    let (stage, broker) = tokio::join!(Stage::start(stage::timings()), RabbitMq::start());
+    let (stage, broker) = tokio::join!(Stage::start(queue_stage::timings()), RabbitMq::start());
     for (name, reason, fault) in CASES {
         let scene = Scene::of(name, reason, &stage, &broker).await;
         scene.play(fault).await;
@@ -90,10 +90,10 @@ impl<'a> Scene<'a> {
         broker: &'a RabbitMq,
     ) -> Self {
         stage.make_namespace(name).await;
-        let spec = json!({"rabbitmq": stage::rabbitmq_connection(&broker.endpoint, None),
+        let spec = json!({"rabbitmq": queue_stage::rabbitmq_connection(&broker.endpoint, None),
             "countersInterval": "1s"});
         let config = json!({"metadata": {"name": "broker"}, "spec": spec});
-        stage::apply(&stage.namespaced::<ProviderConfig>(name), config).await;
+        queue_stage::apply(&stage.namespaced::<ProviderConfig>(name), config).await;
         let queues = stage.queues(name);
         Self {
             name,
@@ -189,7 +189,7 @@ impl<'a> Scene<'a> {
                 "providerConfigRef": {"kind": "ProviderConfig", "name": "broker"},
             },
         });
-        stage::apply(&self.queues.0, object).await;
+        queue_stage::apply(&self.queues.0, object).await;
     }
 
     fn exchange(&self) -> String {

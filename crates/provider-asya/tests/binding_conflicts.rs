@@ -17,8 +17,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use provider_asya::kinds::WorkloadBinding;
 use provider_asya::timings::Timings;
+use rig::binding_stage::{
+    OWNER, Site, Yard, containers, generation, says, template, timings, workload,
+};
 use rig::reverter::{Habit, Reverter};
-use rig::yard::{OWNER, Site, Yard, containers, generation, says, template, timings, workload};
 use serde_json::{Value, json};
 
 /// How long it must be quiet, in this test, until conflicts are forgotten: longer than all

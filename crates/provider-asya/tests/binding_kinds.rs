@@ -17,8 +17,8 @@ use std::path::Path;
 use futures::future::join_all;
 use provider_asya::kinds::WorkloadBinding;
 use real::objects::api_of;
+use rig::binding_stage::{Yard, containers, settled, template, timings};
 use rig::cases::{self, ALL_IS_WELL};
-use rig::yard::{Yard, containers, settled, template, timings};
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -18,7 +18,7 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use provider_asya::binding::intent::{self, Addition};
 use provider_asya::binding::refusal::{self, Answer};
 use provider_asya::kinds::WorkloadBinding;
-use rig::yard::{Yard, containers, says, settled, template, timings, workload};
+use rig::binding_stage::{Yard, containers, says, settled, template, timings, workload};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

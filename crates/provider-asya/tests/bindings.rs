@@ -17,7 +17,9 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kube::ResourceExt as _;
 use kube::api::{ListParams, Patch, PatchParams};
 use provider_asya::kinds::WorkloadBinding;
-use rig::yard::{OWNER, Site, Yard, containers, generation, says, settled, template, timings, uid};
+use rig::binding_stage::{
+    OWNER, Site, Yard, containers, generation, says, settled, template, timings, uid,
+};
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

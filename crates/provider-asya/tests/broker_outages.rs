@@ -17,8 +17,8 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use provider_asya::kinds::ProviderConfig;
 use provider_asya::transport::rabbitmq::api::Answer;
+use rig::queue_stage::{self, LOGIN, Queues, Stage};
 use rig::rabbitmq::{RabbitMq, login};
-use rig::stage::{self, LOGIN, Queues, Stage};
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,7 +26,7 @@ async fn outages_of_a_broker_are_outlived() {
     if rig::is_skipped("outages of RabbitMQ") {
         return;
     }
-    let stage = Stage::start(stage::timings()).await;
+    let stage = Stage::start(queue_stage::timings()).await;
     tokio::join!(
         a_broker_ends_and_comes_back(&stage),
         a_broker_whose_disk_is_full_has_its_queues(&stage),
@@ -150,10 +150,10 @@ async fn a_password_is_changed_at_the_broker_first(stage: &Stage) {
 /// A namespace with a config that leads to the broker.
 async fn set(stage: &Stage, namespace: &str, broker: &RabbitMq) -> Queues {
     stage.make_namespace(namespace).await;
-    let spec = json!({"rabbitmq": stage::rabbitmq_connection(&broker.endpoint, None),
+    let spec = json!({"rabbitmq": queue_stage::rabbitmq_connection(&broker.endpoint, None),
         "countersInterval": "1s"});
     let config = json!({"metadata": {"name": "broker"}, "spec": spec});
-    stage::apply(&stage.namespaced::<ProviderConfig>(namespace), config).await;
+    queue_stage::apply(&stage.namespaced::<ProviderConfig>(namespace), config).await;
     stage.queues(namespace)
 }
 
@@ -167,5 +167,5 @@ async fn make(queues: &Queues, name: &str, kind: &str) {
             "providerConfigRef": {"kind": "ProviderConfig", "name": "broker"},
         },
     });
-    stage::apply(&queues.0, object).await;
+    queue_stage::apply(&queues.0, object).await;
 }

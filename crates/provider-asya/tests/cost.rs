@@ -13,8 +13,8 @@ mod rig;
 use provider_asya::kinds::{ProviderConfig, Queue};
 use provider_asya::timings::Timings;
 use rig::moto::{Moto, REGION};
+use rig::queue_stage::{self, Queues, Stage};
 use rig::rabbitmq::RabbitMq;
-use rig::stage::{self, Queues, Stage};
 use serde_json::json;
 
 const NAMESPACE: &str = "shop";
@@ -53,7 +53,7 @@ impl Scene {
             counters: usual.counters,
             whole_look: usual.whole_look,
             creation_grace: usual.creation_grace,
-            ..stage::timings()
+            ..queue_stage::timings()
         };
         // A broker that counts often, so that there is rest soon.
         let settings = "collect_statistics_interval = 300\n";
@@ -65,14 +65,14 @@ impl Scene {
         stage.make_namespace(NAMESPACE).await;
         let configs = stage.namespaced::<ProviderConfig>(NAMESPACE);
         let connections = [
-            stage::rabbitmq_connection(&rabbitmq.endpoint, None),
-            stage::sqs_connection(&moto.endpoint, None),
+            queue_stage::rabbitmq_connection(&rabbitmq.endpoint, None),
+            queue_stage::sqs_connection(&moto.endpoint, None),
         ];
         for (transport, connection) in TRANSPORTS.into_iter().zip(connections) {
             // Each object says itself how often it is looked at; what is counted then is written.
             let spec = json!({transport: connection, "countersInterval": "100ms"});
             let config = json!({"metadata": {"name": transport}, "spec": spec});
-            stage::apply(&configs, config).await;
+            queue_stage::apply(&configs, config).await;
         }
         let scene = Self {
             queues: stage.queues(NAMESPACE),
@@ -99,7 +99,7 @@ impl Scene {
             "spec": {"forProvider": {transport: settings},
                 "providerConfigRef": {"kind": "ProviderConfig", "name": transport}},
         });
-        stage::apply(&self.queues.0, object).await;
+        queue_stage::apply(&self.queues.0, object).await;
     }
 
     async fn get(&self, name: &str) -> Queue {

@@ -23,8 +23,8 @@ use provider_asya::kinds::{ProviderConfig, Queue};
 use rig::cluster::Cluster;
 use rig::moto::{Moto, REGION};
 use rig::process::{Process, free_ports};
+use rig::queue_stage::{self, Queues};
 use rig::rabbitmq::RabbitMq;
-use rig::stage::{self, Queues};
 use serde_json::{Value, json};
 
 /// Times at which the program is killed after its start: before it has connected, and at about
@@ -80,18 +80,21 @@ impl Scene {
     }
 
     async fn apply_all(&self) {
-        stage::make_namespace(&self.client, NAMESPACE).await;
+        queue_stage::make_namespace(&self.client, NAMESPACE).await;
         let configs: Api<ProviderConfig> = Api::namespaced(self.client.clone(), NAMESPACE);
         let connections = [
             (
                 "rabbitmq",
-                stage::rabbitmq_connection(&self.rabbitmq.endpoint, None),
+                queue_stage::rabbitmq_connection(&self.rabbitmq.endpoint, None),
             ),
-            ("sqs", stage::sqs_connection(&self.moto.endpoint, None)),
+            (
+                "sqs",
+                queue_stage::sqs_connection(&self.moto.endpoint, None),
+            ),
         ];
         for (transport, connection) in connections {
             let spec = json!({transport: connection});
-            stage::apply(
+            queue_stage::apply(
                 &configs,
                 json!({"metadata": {"name": transport}, "spec": spec}),
             )
@@ -111,7 +114,7 @@ impl Scene {
         let spec = json!({"forProvider": {transport: settings},
             "providerConfigRef": {"kind": "ProviderConfig", "name": transport}});
         let queue = json!({"metadata": {"name": name}, "spec": spec});
-        stage::apply(&self.queues.0, queue).await;
+        queue_stage::apply(&self.queues.0, queue).await;
     }
 
     /// Starts the program and kills it, again and again.

@@ -17,8 +17,8 @@ use kube::api::{Patch, PatchParams};
 use provider_asya::kinds::ProviderConfig;
 use rig::moto::{Moto, REGION};
 use rig::proxy::Proxy;
+use rig::queue_stage::{self, Queues, Stage};
 use rig::rabbitmq::RabbitMq;
-use rig::stage::{self, Queues, Stage};
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "shop";
@@ -29,7 +29,7 @@ async fn what_is_not_as_it_should_be_is_said() {
         return;
     }
     let (stage, rabbitmq, moto) = tokio::join!(
-        Stage::start(stage::timings()),
+        Stage::start(queue_stage::timings()),
         RabbitMq::start(),
         Moto::start()
     );
@@ -40,8 +40,8 @@ async fn what_is_not_as_it_should_be_is_said() {
         rabbitmq,
         moto,
     };
-    let broker = stage::rabbitmq_connection(&scene.rabbitmq.endpoint, None);
-    let service = stage::sqs_connection(&scene.moto.endpoint, None);
+    let broker = queue_stage::rabbitmq_connection(&scene.rabbitmq.endpoint, None);
+    let service = queue_stage::sqs_connection(&scene.moto.endpoint, None);
     scene
         .make_config("rabbitmq", &json!({"rabbitmq": broker}))
         .await;
@@ -71,7 +71,7 @@ impl Scene {
         let mut spec = connection.clone();
         spec["countersInterval"] = json!("1s");
         let configs: Api<ProviderConfig> = self.stage.namespaced(NAMESPACE);
-        stage::apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
+        queue_stage::apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
     }
 
     async fn make(&self, name: &str, config: &str, settings: Value) {
@@ -81,7 +81,7 @@ impl Scene {
             "spec": {"forProvider": settings,
                 "providerConfigRef": {"kind": "ProviderConfig", "name": config}},
         });
-        stage::apply(&self.queues.0, object).await;
+        queue_stage::apply(&self.queues.0, object).await;
     }
 }
 
@@ -161,7 +161,7 @@ async fn another_endpoint_is_another_place(scene: &Scene) {
     scene.queues.until_ready("moved").await;
     // The same broker by another name: nobody can know that it is the same.
     let proxy = Proxy::start(&scene.rabbitmq.endpoint).await;
-    let elsewhere = stage::rabbitmq_connection(&proxy.endpoint, None);
+    let elsewhere = queue_stage::rabbitmq_connection(&proxy.endpoint, None);
     scene
         .make_config("moving", &json!({"rabbitmq": elsewhere}))
         .await;
@@ -178,7 +178,7 @@ async fn another_endpoint_is_another_place(scene: &Scene) {
         said.contains(expected.as_str().unwrap().replace('"', "\\\"").as_str()),
         "{said}"
     );
-    let back = stage::rabbitmq_connection(&scene.rabbitmq.endpoint, None);
+    let back = queue_stage::rabbitmq_connection(&scene.rabbitmq.endpoint, None);
     scene
         .make_config("moving", &json!({"rabbitmq": back}))
         .await;

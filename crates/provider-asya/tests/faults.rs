@@ -18,8 +18,8 @@ use provider_asya::conditions;
 use provider_asya::kinds::{ProviderConfig, Queue};
 use provider_asya::timings::Timings;
 use rig::proxy::{Mode, Proxy, Which};
+use rig::queue_stage::{self, Queues, Stage};
 use rig::rabbitmq::RabbitMq;
-use rig::stage::{self, Queues, Stage};
 use serde_json::{Value, json};
 
 /// How long one call may take here.
@@ -110,7 +110,7 @@ async fn faults_of_the_way_to_a_broker_are_said_and_outlived() {
     }
     let timings = Timings {
         external_call: CALL,
-        ..stage::timings()
+        ..queue_stage::timings()
     };
     let (stage, broker) = tokio::join!(Stage::start(timings), RabbitMq::start());
     // Each case has a proxy, a config and a namespace of its own, so that all go on at once.
@@ -146,10 +146,10 @@ impl<'a> Scene<'a> {
         let namespace = format!("{}-{suffix}", case.name);
         stage.make_namespace(&namespace).await;
         let proxy = Proxy::start(&broker.endpoint).await;
-        let spec = json!({"rabbitmq": stage::rabbitmq_connection(&proxy.endpoint, None),
+        let spec = json!({"rabbitmq": queue_stage::rabbitmq_connection(&proxy.endpoint, None),
             "countersInterval": "1s"});
         let config = json!({"metadata": {"name": "broker"}, "spec": spec});
-        stage::apply(&stage.namespaced::<ProviderConfig>(&namespace), config).await;
+        queue_stage::apply(&stage.namespaced::<ProviderConfig>(&namespace), config).await;
         Self {
             case,
             which,
@@ -282,7 +282,7 @@ impl<'a> Scene<'a> {
                 "providerConfigRef": {"kind": "ProviderConfig", "name": "broker"},
             },
         });
-        stage::apply(&self.queues.0, object).await;
+        queue_stage::apply(&self.queues.0, object).await;
     }
 
     fn exchange(&self) -> String {

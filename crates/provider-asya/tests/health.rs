@@ -27,7 +27,7 @@ use kube::core::GroupVersionKind;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, ResourceExt as _};
 use provider_asya::kinds::ActorHealth;
-use rig::ward::{INTERVAL, NAMESPACE, Ward, is_true, running, says, state, status};
+use rig::health_stage::{INTERVAL, NAMESPACE, Ward, is_true, running, says, state, status};
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -19,8 +19,8 @@ use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt as _};
 use provider_asya::kinds::{ClusterProviderConfig, ProviderConfig};
 use provider_asya::timings::Timings;
+use rig::queue_stage::{self, PROVIDER_NAMESPACE, Queues, Stage};
 use rig::rabbitmq::RabbitMq;
-use rig::stage::{self, PROVIDER_NAMESPACE, Queues, Stage};
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "shop";
@@ -62,7 +62,7 @@ impl Scene {
             credentials: Duration::from_millis(100),
             // Long enough to be seen on a machine with much else to do.
             scalers: Duration::from_secs(15),
-            ..stage::timings()
+            ..queue_stage::timings()
         };
         let (stage, rabbitmq) = tokio::join!(Stage::start(timings), RabbitMq::start());
         stage.cluster.install_keda().await;
@@ -75,28 +75,28 @@ impl Scene {
             rabbitmq,
         };
         for config in ["rabbitmq", "lost"] {
-            scene.make_config(config, stage::LOGIN).await;
+            scene.make_config(config, queue_stage::LOGIN).await;
         }
         scene
     }
 
     /// A ProviderConfig with this Secret.
     async fn make_config(&self, name: &str, secret: &str) {
-        let mut connection = stage::rabbitmq_connection(&self.rabbitmq.endpoint, None);
+        let mut connection = queue_stage::rabbitmq_connection(&self.rabbitmq.endpoint, None);
         for key in ["usernameSecretRef", "passwordSecretRef"] {
             connection["credentials"][key]["name"] = json!(secret);
         }
         let spec = json!({"rabbitmq": connection, "countersInterval": "1s"});
         let configs = self.stage.namespaced::<ProviderConfig>(NAMESPACE);
-        stage::apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
+        queue_stage::apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
     }
 
     async fn make_cluster_config(&self, name: &str, limits: Value) {
         let mut spec = limits;
         spec["rabbitmq"] =
-            stage::rabbitmq_connection(&self.rabbitmq.endpoint, Some(PROVIDER_NAMESPACE));
+            queue_stage::rabbitmq_connection(&self.rabbitmq.endpoint, Some(PROVIDER_NAMESPACE));
         let configs: Api<ClusterProviderConfig> = Api::all(self.stage.client.clone());
-        stage::apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
+        queue_stage::apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
     }
 
     /// A Queue for `asya-<name>`, of the actor of that name; the change is made to the object before it is applied.
@@ -110,7 +110,7 @@ impl Scene {
                 "providerConfigRef": {"kind": "ProviderConfig", "name": "rabbitmq"}},
         });
         change(&mut object);
-        stage::apply(&self.queues.0, object).await;
+        queue_stage::apply(&self.queues.0, object).await;
     }
 
     async fn has(&self, name: &str) -> bool {
@@ -248,7 +248,7 @@ async fn an_object_without_its_secret_says_how_to_go_on(scene: &Scene) {
     let secrets = scene.stage.namespaced::<Secret>(NAMESPACE);
     let data = json!({"user": "guest", "password": "guest"});
     let secret = json!({"metadata": {"name": "brief"}, "stringData": data});
-    stage::apply(&secrets, secret).await;
+    queue_stage::apply(&secrets, secret).await;
     scene.make_config("brief", "brief").await;
     scene
         .make("bare", |object| {

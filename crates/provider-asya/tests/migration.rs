@@ -18,8 +18,8 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use provider_asya::kinds::Queue;
 use rig::moto::Moto;
 use rig::platform::{make_platform, rendered};
+use rig::queue_stage::{self, Queues, Stage};
 use rig::rabbitmq::RabbitMq;
-use rig::stage::{self, Queues, Stage};
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -28,7 +28,7 @@ async fn queues_of_others_are_taken_over_with_their_messages() {
         return;
     }
     let (stage, rabbitmq, moto) = tokio::join!(
-        Stage::start(stage::timings()),
+        Stage::start(queue_stage::timings()),
         RabbitMq::start(),
         Moto::start()
     );
@@ -46,7 +46,7 @@ async fn adopt(stage: &Stage, object: &Value) -> (Queues, Queue) {
     let name = object["metadata"]["name"].as_str().unwrap();
     stage.make_namespace(namespace).await;
     let queues = stage.queues(namespace);
-    stage::apply(&queues.0, object.clone()).await;
+    queue_stage::apply(&queues.0, object.clone()).await;
     let text = "carries no owner's mark";
     queues.until_says(name, SYNCED, "False", text).await;
     // An actor's `spec.queue.adopt`.
@@ -123,7 +123,7 @@ async fn a_queue_of_the_operator_s_on_rabbitmq(stage: &Stage, rabbitmq: &RabbitM
     queues.change("order-router", keep).await;
     queues.delete("order-router").await;
     queues.until_gone("order-router").await;
-    stage::apply(&queues.0, object).await;
+    queue_stage::apply(&queues.0, object).await;
     queues.until_ready("order-router").await;
     assert_eq!(rabbitmq.take("/", name).await, ["1", "2", "3", "4"]);
 }

@@ -17,8 +17,8 @@ use kube::api::DeleteParams;
 use kube::{Api, ResourceExt as _};
 use provider_asya::kinds::{ClusterProviderConfig, ProviderConfig, Queue};
 use rig::moto::{Moto, REGION};
+use rig::queue_stage::{self, PROVIDER_NAMESPACE, Queues, Stage};
 use rig::rabbitmq::RabbitMq;
-use rig::stage::{self, PROVIDER_NAMESPACE, Queues, Stage};
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "shop";
@@ -54,7 +54,7 @@ struct Scene {
 impl Scene {
     async fn set() -> Self {
         let (stage, rabbitmq, moto) = tokio::join!(
-            Stage::start(stage::timings()),
+            Stage::start(queue_stage::timings()),
             RabbitMq::start(),
             Moto::start()
         );
@@ -71,8 +71,9 @@ impl Scene {
     async fn make_configs(&self) {
         self.stage.make_namespace(NAMESPACE).await;
         self.stage.make_namespace(PROVIDER_NAMESPACE).await;
-        let broker = |namespace| stage::rabbitmq_connection(&self.rabbitmq.endpoint, namespace);
-        let sqs = stage::sqs_connection(&self.moto.endpoint, None);
+        let broker =
+            |namespace| queue_stage::rabbitmq_connection(&self.rabbitmq.endpoint, namespace);
+        let sqs = queue_stage::sqs_connection(&self.moto.endpoint, None);
         let specs = [
             (
                 "rabbitmq",
@@ -82,11 +83,11 @@ impl Scene {
         ];
         let configs: Api<ProviderConfig> = self.stage.namespaced(NAMESPACE);
         for (name, spec) in specs {
-            stage::apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
+            queue_stage::apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
         }
         let configs: Api<ClusterProviderConfig> = Api::all(self.stage.client.clone());
         let spec = json!({"rabbitmq": broker(Some(PROVIDER_NAMESPACE)), "queueNames": ["asya-{namespace}-*"]});
-        stage::apply(
+        queue_stage::apply(
             &configs,
             json!({"metadata": {"name": "tenants"}, "spec": spec}),
         )
@@ -96,7 +97,7 @@ impl Scene {
     async fn make_queue(&self, name: &str, spec: Value) {
         let metadata = json!({"name": name,
             "annotations": {"crossplane.io/external-name": format!("asya-{name}")}});
-        stage::apply(&self.queues.0, json!({"metadata": metadata, "spec": spec})).await;
+        queue_stage::apply(&self.queues.0, json!({"metadata": metadata, "spec": spec})).await;
     }
 
     async fn publish(&self, key: &str) {
@@ -238,7 +239,7 @@ async fn a_refused_object_may_choose_another_name(scene: &Scene) {
     let name = |name: &str| json!({"crossplane.io/external-name": name});
     let metadata = json!({"name": "second", "annotations": name("asya-cart")});
     let object = json!({"metadata": metadata, "spec": rabbitmq("second")});
-    stage::apply(&scene.queues.0, object).await;
+    queue_stage::apply(&scene.queues.0, object).await;
     let queue = scene
         .queues
         .until_says("second", SYNCED, "False", "QueueOwnedByAnother")

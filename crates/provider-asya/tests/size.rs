@@ -28,8 +28,8 @@ use kube::{Api, Client};
 use provider_asya::kinds::{ProviderConfig, Queue};
 use rig::moto::{Moto, REGION};
 use rig::process::{Process, free_ports};
+use rig::queue_stage;
 use rig::rabbitmq::RabbitMq;
-use rig::stage;
 use serde_json::{Value, json};
 
 const QUEUES: usize = 1000;
@@ -58,7 +58,7 @@ const PATIENCE: Duration = Duration::from_mins(20);
 async fn a_thousand_queues_of_rabbitmq() {
     let cluster = rig::cluster::Cluster::start().await;
     let (rabbitmq, ()) = tokio::join!(RabbitMq::start(), cluster.install_kinds());
-    let config = json!({"rabbitmq": stage::rabbitmq_connection(&rabbitmq.endpoint, None)});
+    let config = json!({"rabbitmq": queue_stage::rabbitmq_connection(&rabbitmq.endpoint, None)});
     let queue = |name: &str| {
         json!({"rabbitmq": {"host": "rabbitmq", "queueType": "classic", "routingKeys": [name, format!("asya-{name}")],
             "deadLetter": {"enabled": true}}})
@@ -71,7 +71,7 @@ async fn a_thousand_queues_of_rabbitmq() {
 async fn a_thousand_queues_of_sqs() {
     let cluster = rig::cluster::Cluster::start().await;
     let (moto, ()) = tokio::join!(Moto::start(), cluster.install_kinds());
-    let config = json!({"sqs": stage::sqs_connection(&moto.endpoint, None)});
+    let config = json!({"sqs": queue_stage::sqs_connection(&moto.endpoint, None)});
     let queue = |_: &str| json!({"sqs": {"region": REGION}});
     measure("SQS (moto)", &cluster, &config, queue).await;
 }
@@ -167,7 +167,7 @@ async fn make_bindings(client: &Client) {
         let binding = json!({"apiVersion": actor::PROVIDER_API_VERSION, "kind": "WorkloadBinding",
             "metadata": {"name": actor}, "spec": {"forProvider": {
             "actor": actor, "strategy": "Inject", "targetRef": target,
-            "template": rig::yard::template(&actor, "adapter:1")}}});
+            "template": rig::binding_stage::template(&actor, "adapter:1")}}});
         real::objects::apply(client, &binding).await.unwrap();
     }
 }
@@ -218,10 +218,10 @@ async fn measure(
 }
 
 async fn configure(client: &Client, config: &Value) {
-    stage::make_login(client, "default").await;
+    queue_stage::make_login(client, "default").await;
     let configs: Api<ProviderConfig> = Api::default_namespaced(client.clone());
     let config = json!({"metadata": {"name": "main"}, "spec": config});
-    stage::apply(&configs, config).await;
+    queue_stage::apply(&configs, config).await;
 }
 
 /// Makes the Queues, as a Composition would: with labels, annotations and an owner.

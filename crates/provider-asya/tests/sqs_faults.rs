@@ -18,7 +18,7 @@ use provider_asya::conditions;
 use provider_asya::kinds::ProviderConfig;
 use provider_asya::timings::Timings;
 use rig::fake_sqs::{FakeSqs, Lag, Refusal};
-use rig::stage::{self, Queues, Stage};
+use rig::queue_stage::{self, Queues, Stage};
 use serde_json::json;
 
 /// The provider's wait after SQS refused a name, here.
@@ -33,7 +33,7 @@ async fn what_sqs_alone_does_is_said_and_outlived() {
         deleted_recently: DELETED_RECENTLY,
         // As long as it is, so that a second write within it would be seen.
         settling: Timings::default().settling,
-        ..stage::timings()
+        ..queue_stage::timings()
     };
     let stage = Stage::start(timings).await;
     let refusal = |code, older_code| Refusal { code, older_code };
@@ -70,10 +70,11 @@ async fn what_sqs_alone_does_is_said_and_outlived() {
 async fn set(stage: &Stage, namespace: &str) -> (FakeSqs, Queues) {
     stage.make_namespace(namespace).await;
     let sqs = FakeSqs::start().await;
-    let spec = json!({"sqs": stage::sqs_connection(&sqs.endpoint, None), "countersInterval": "1s"});
+    let spec =
+        json!({"sqs": queue_stage::sqs_connection(&sqs.endpoint, None), "countersInterval": "1s"});
     let config = json!({"metadata": {"name": "sqs"}, "spec": spec});
     let configs = stage.namespaced::<ProviderConfig>(namespace);
-    stage::apply(&configs, config).await;
+    queue_stage::apply(&configs, config).await;
     // A config that the provider hears of later is news to its queues, and ends their waits.
     rig::until("the provider knows the config", || async {
         let config = configs.get("sqs").await.unwrap();
@@ -95,7 +96,7 @@ async fn make(queues: &Queues) {
             "providerConfigRef": {"kind": "ProviderConfig", "name": "sqs"},
         },
     });
-    stage::apply(&queues.0, object).await;
+    queue_stage::apply(&queues.0, object).await;
 }
 
 async fn a_name_that_was_deleted_just_now_is_waited_for(

@@ -16,7 +16,7 @@ use kube::api::{Patch, PatchParams};
 use provider_asya::kinds::ProviderConfig;
 use provider_asya::timings::Timings;
 use rig::fake_sqs::{FakeSqs, Lag};
-use rig::stage::{self, Queues, Stage};
+use rig::queue_stage::{self, Queues, Stage};
 use serde_json::json;
 
 /// Each lag, with the namespace of its case and the call by which the provider looks again.
@@ -34,7 +34,7 @@ async fn what_is_not_seen_yet_is_waited_for() {
     let timings = Timings {
         // Longer than the test: what is waited for is not given up.
         creation_grace: Duration::from_hours(1),
-        ..stage::timings()
+        ..queue_stage::timings()
     };
     let stage = Stage::start(timings).await;
     let cases = LAGS.map(async |(name, lag, call)| {
@@ -52,9 +52,10 @@ async fn what_is_not_seen_yet_is_waited_for() {
 async fn set(stage: &Stage, namespace: &str) -> (FakeSqs, Queues) {
     stage.make_namespace(namespace).await;
     let sqs = FakeSqs::start().await;
-    let spec = json!({"sqs": stage::sqs_connection(&sqs.endpoint, None), "countersInterval": "1s"});
+    let spec =
+        json!({"sqs": queue_stage::sqs_connection(&sqs.endpoint, None), "countersInterval": "1s"});
     let config = json!({"metadata": {"name": "sqs"}, "spec": spec});
-    stage::apply(&stage.namespaced::<ProviderConfig>(namespace), config).await;
+    queue_stage::apply(&stage.namespaced::<ProviderConfig>(namespace), config).await;
     (sqs, stage.queues(namespace))
 }
 
@@ -66,7 +67,7 @@ async fn make(queues: &Queues) {
             "providerConfigRef": {"kind": "ProviderConfig", "name": "sqs"},
         },
     });
-    stage::apply(&queues.0, object).await;
+    queue_stage::apply(&queues.0, object).await;
 }
 
 /// Waits until the service has been asked this often again.
@@ -158,7 +159,7 @@ async fn a_status_leads_to_no_other_queue(stage: &Stage) {
             "providerConfigRef": {"kind": "ProviderConfig", "name": "sqs"},
         },
     });
-    stage::apply(&queues.0, other).await;
+    queue_stage::apply(&queues.0, other).await;
     let theirs = queues.until_ready("theirs").await.status.at_provider.url;
     assert_ne!(own, theirs);
     let parameters = PatchParams::default();

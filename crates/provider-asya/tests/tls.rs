@@ -19,8 +19,8 @@ use provider_asya::kinds::ProviderConfig;
 use provider_asya::timings::Timings;
 use rig::certificates::Certificates;
 use rig::process::free_ports;
+use rig::queue_stage::{self, Queues, Stage};
 use rig::rabbitmq::RabbitMq;
-use rig::stage::{self, Queues, Stage};
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "shop";
@@ -36,7 +36,7 @@ async fn a_broker_is_trusted_by_its_own_authority_alone() {
     let timings = Timings {
         // Secrets that change are noticed at once.
         credentials: Duration::from_millis(100),
-        ..stage::timings()
+        ..queue_stage::timings()
     };
     let settings = own.settings(port);
     let (stage, rabbitmq) = tokio::join!(Stage::start(timings), RabbitMq::start_with(&settings));
@@ -86,7 +86,7 @@ async fn make_documented_user(rabbitmq: &RabbitMq) {
 
 async fn make_secret(stage: &Stage, name: &str, data: Value) {
     let secret = json!({"metadata": {"name": name}, "stringData": data});
-    stage::apply(&stage.namespaced::<Secret>(NAMESPACE), secret).await;
+    queue_stage::apply(&stage.namespaced::<Secret>(NAMESPACE), secret).await;
 }
 
 async fn make_config(stage: &Stage, name: &str, endpoint: &str, tls: Option<Value>) {
@@ -97,7 +97,7 @@ async fn make_config(stage: &Stage, name: &str, endpoint: &str, tls: Option<Valu
         connection["tls"] = tls;
     }
     let config = json!({"metadata": {"name": name}, "spec": {"rabbitmq": connection}});
-    stage::apply(&stage.namespaced::<ProviderConfig>(NAMESPACE), config).await;
+    queue_stage::apply(&stage.namespaced::<ProviderConfig>(NAMESPACE), config).await;
 }
 
 /// A queue called `asya-<name>`, with everything that a queue can have.
@@ -110,7 +110,7 @@ async fn make_queue(queues: &Queues, name: &str) {
         "spec": {"forProvider": {"rabbitmq": rabbitmq},
             "providerConfigRef": {"kind": "ProviderConfig", "name": name}},
     });
-    stage::apply(&queues.0, object).await;
+    queue_stage::apply(&queues.0, object).await;
 }
 
 async fn a_queue_lives_over_tls(queues: &Queues, rabbitmq: &RabbitMq) {

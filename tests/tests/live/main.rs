@@ -6,7 +6,7 @@
 
 mod data;
 mod mistakes;
-mod newcomers;
+mod new_actors;
 mod quiet;
 mod states;
 
@@ -40,7 +40,7 @@ async fn live_actors_tell_their_users_what_is_going_on() {
         states::check(&live, &state).await;
     }
     states::check_heads(&live).await;
-    newcomers::check_all(&stack, &live).await;
+    new_actors::check_all(&stack, &live).await;
     live.check_that_the_spec_is_as_the_user_wrote_it(&spec)
         .await;
 

@@ -72,7 +72,7 @@ const NOT_RUN: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// Pages whose commands run on a real API server, by `tests/tests/documents`.
+/// Pages whose commands run on a real API server, by `tests/tests/pages_on_a_cluster`.
 const RUN_ON_A_CLUSTER: [&str; 4] = [
     "docs/setup/install.md",
     "docs/setup/migration.md",

@@ -9,19 +9,19 @@
 )]
 
 pub mod api_faults;
+pub mod binding_stage;
 pub mod cases;
 pub mod certificates;
 pub mod fake;
 pub mod fake_sqs;
 pub mod fake_sts;
+pub mod health_stage;
 pub mod moto;
 pub mod platform;
 pub mod proxy;
+pub mod queue_stage;
 pub mod rabbitmq;
 pub mod reverter;
-pub mod stage;
-pub mod ward;
-pub mod yard;
 
 pub use real::components::is_skipped;
 pub use real::{PATIENCE, cluster, process, until};

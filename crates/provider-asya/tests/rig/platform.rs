@@ -8,8 +8,8 @@ use provider_asya::kinds::ClusterProviderConfig;
 use serde_json::{Value, json};
 
 use super::moto::Moto;
+use super::queue_stage::{self, PROVIDER_NAMESPACE, Stage};
 use super::rabbitmq::RabbitMq;
-use super::stage::{self, PROVIDER_NAMESPACE, Stage};
 
 /// The configs that the examples' platforms name, leading to the rig's servers, with `more` in their
 /// specs.
@@ -20,16 +20,16 @@ pub async fn make_platform(stage: &Stage, rabbitmq: &RabbitMq, moto: &Moto, more
     let transports = [
         (
             "rabbitmq",
-            stage::rabbitmq_connection(&rabbitmq.endpoint, own),
+            queue_stage::rabbitmq_connection(&rabbitmq.endpoint, own),
         ),
-        ("sqs", stage::sqs_connection(&moto.endpoint, own)),
+        ("sqs", queue_stage::sqs_connection(&moto.endpoint, own)),
     ];
     for (transport, connection) in transports {
         let mut spec = json!({transport: connection, "countersInterval": "1s"});
         let more = more.as_object().expect("fields of a spec");
         spec.as_object_mut().expect("a map").extend(more.clone());
         let config = json!({"metadata": {"name": transport}, "spec": spec});
-        stage::apply(&configs, config).await;
+        queue_stage::apply(&configs, config).await;
     }
 }
 

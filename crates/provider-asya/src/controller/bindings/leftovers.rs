@@ -15,7 +15,7 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 
 use super::Context;
-use super::hands::{Failure, Hands};
+use super::apply::{Applier, Failure};
 use super::marks::Mark;
 use crate::controller::grouped::Key;
 use crate::kinds::WorkloadBinding;
@@ -57,13 +57,13 @@ async fn take_away_if_left(context: &Context, of: &Key, mark: &Mark) {
             return;
         }
     }
-    let hands = Hands {
+    let applier = Applier {
         client: &context.provider.client,
         namespace: &of.namespace,
         manager: &field_manager(&actor),
     };
     let (namespace, workload) = (&of.namespace, &mark.workload);
-    match hands.take_away(mark).await {
+    match applier.take_away(mark).await {
         Ok(()) => tracing::info!(%actor, namespace, %workload, "took away what a binding left"),
         Err(Failure::Answer(answer)) => {
             tracing::warn!(?answer, %actor, namespace, %workload, "cannot take away what a binding left");

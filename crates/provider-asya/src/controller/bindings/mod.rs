@@ -5,10 +5,10 @@
 //!   the API server filters by the label and sends metadata alone, so that workloads of
 //!   others cost nothing;
 //! - `pass` makes one pass over one object, by what [`binding`](crate::binding) decides;
-//! - `hands` changes workloads;
+//! - `apply` changes workloads;
 //! - `leftovers` takes away what bindings have left that are gone.
 
-mod hands;
+mod apply;
 mod leftovers;
 mod marks;
 mod pass;

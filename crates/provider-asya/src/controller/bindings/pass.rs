@@ -15,7 +15,7 @@ use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
 use super::Context;
-use super::hands::{Failure, Hands};
+use super::apply::{Applier, Failure};
 use super::marks::Mark;
 use crate::binding::intent::Addition;
 use crate::binding::refusal::{Answer, Refusal};
@@ -251,7 +251,7 @@ impl<'a> Pass<'a> {
     async fn take_away(&mut self, marks: &[Mark]) -> Result<(), Stop> {
         for mark in marks.iter().filter(|mark| mark.is_applied) {
             self.freshen().await?;
-            self.hands().take_away(mark).await?;
+            self.applier().take_away(mark).await?;
             self.has_changed = true;
             let message = format!("took away what was added to {}", mark.workload);
             self.tell_later(Severity::Normal, "Unbound", message);
@@ -315,8 +315,8 @@ impl<'a> Pass<'a> {
         conditions::is_true(&self.status.conditions, READY)
     }
 
-    fn hands(&self) -> Hands<'_> {
-        Hands {
+    fn applier(&self) -> Applier<'_> {
+        Applier {
             client: &self.context.provider.client,
             namespace: &self.namespace,
             manager: &self.manager,

@@ -10,7 +10,7 @@ use super::{Pass, Stop, condition};
 use crate::binding::refusal::Refusal;
 use crate::binding::{rollout, scalers, standing};
 use crate::conditions::Statement;
-use crate::controller::bindings::hands::Failure;
+use crate::controller::bindings::apply::Failure;
 use crate::controller::targets;
 use crate::policies::Policies;
 use crate::requeue::Next;
@@ -125,7 +125,11 @@ impl Pass<'_> {
                 .iter()
                 .any(|name| name == FINALIZER);
             let last = self.old.at_provider.resolved_target.as_ref();
-            match self.hands().marked(&actor, last.filter(|_| is_held)).await {
+            match self
+                .applier()
+                .marked(&actor, last.filter(|_| is_held))
+                .await
+            {
                 // Who may not list them has not changed them either.
                 Err(Failure::Answer(_)) => known(),
                 marks => marks?,

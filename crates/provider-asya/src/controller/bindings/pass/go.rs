@@ -5,7 +5,7 @@ use kube::ResourceExt as _;
 
 use super::{Pass, Stop};
 use crate::conditions::Statement;
-use crate::controller::bindings::hands::Failure;
+use crate::controller::bindings::apply::Failure;
 use crate::controller::bindings::marks::Mark;
 use crate::controller::writes;
 use crate::policies::Policies;
@@ -24,7 +24,7 @@ impl Pass<'_> {
         if self.another().is_none() {
             // The watch may be behind, and there is no second chance.
             let last = self.old.at_provider.resolved_target.as_ref();
-            let marked = self.hands().marked(&self.spec().actor, last).await;
+            let marked = self.applier().marked(&self.spec().actor, last).await;
             if policies.may_delete() {
                 self.take_away(&marked?).await?;
             } else {
@@ -48,7 +48,7 @@ impl Pass<'_> {
         };
         for mark in marks.iter().filter(|mark| mark.is_applied) {
             let workload = &mark.workload;
-            match self.hands().renounce(mark).await {
+            match self.applier().renounce(mark).await {
                 Ok(()) => tracing::info!(binding, %workload, "left what was added to its owner"),
                 Err(failure) => {
                     tracing::warn!(binding, %workload, ?failure, "cannot take the marks off a workload");

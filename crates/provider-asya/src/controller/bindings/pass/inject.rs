@@ -46,7 +46,7 @@ impl Pass<'_> {
         if decision.step == Step::Apply {
             self.freshen().await?;
             self.hold().await?;
-            let changed = self.hands().apply(workload, &intent).await?;
+            let changed = self.applier().apply(workload, &intent).await?;
             self.tell_of(workload, &live, &changed);
             live = changed;
             standing = Standing::read(&live, &self.manager, &intent);

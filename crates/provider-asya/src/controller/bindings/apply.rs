@@ -14,7 +14,7 @@ use crate::binding::intent;
 use crate::binding::refusal::{self, Answer, Refusal};
 
 /// What changes the workloads of one actor.
-pub(super) struct Hands<'a> {
+pub(super) struct Applier<'a> {
     pub(super) client: &'a Client,
     pub(super) namespace: &'a str,
     /// The actor's field manager.
@@ -30,7 +30,7 @@ pub(super) enum Failure {
     Kube(Error),
 }
 
-impl Hands<'_> {
+impl Applier<'_> {
     /// Applies an intent, and returns the workload as it is then.
     pub(super) async fn apply(
         &self,

@@ -1,5 +1,5 @@
 //! What the documents say: every word that the provider emits is explained. That the manifests are
-//! taken by a real API server, `tests/tests/documents` shows.
+//! taken by a real API server, `tests/tests/pages_on_a_cluster` shows.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 

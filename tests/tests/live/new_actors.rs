@@ -9,7 +9,7 @@ use tests::live_actor::Live;
 /// what the other has stays as it is.
 pub(crate) async fn check_all(stack: &Stack, other: &Live<'_>) {
     let before = other.objects().await;
-    for (index, case) in cases("newcomers.yaml").iter().enumerate() {
+    for (index, case) in cases("new_actors.yaml").iter().enumerate() {
         let reason = reason(case);
         let name = format!("newcomer-{index}");
         stack.apply(&stack.actor(&name, &case["spec"])).await;

@@ -13,7 +13,7 @@ use crate::program::repository;
 ///
 /// # Panics
 /// When one is not YAML.
-pub fn manifests(folder: &str) -> Vec<(String, Value)> {
+pub fn manifests_in(folder: &str) -> Vec<(String, Value)> {
     let mut manifests = Vec::new();
     for file in files_below(&repository().join(folder)) {
         let path = shown(&file);

@@ -9,7 +9,7 @@ use real::cluster::Cluster;
 use real::crossplane::Crossplane;
 use real::objects;
 use serde_json::{Value, json};
-use tests::documents;
+use tests::manifests;
 use tests::validation::{definition_file, document};
 
 use crate::is_inside;
@@ -36,7 +36,10 @@ async fn the_api_server_takes_every_manifest() {
     let any = json!({"apiVersion": "asya.sh/v1alpha1", "kind": "AsyncActor", "metadata": {}});
     objects::api_of(&client, &any).await;
 
-    let all: Vec<(String, Value)> = FOLDERS.into_iter().flat_map(documents::manifests).collect();
+    let all: Vec<(String, Value)> = FOLDERS
+        .into_iter()
+        .flat_map(manifests::manifests_in)
+        .collect();
     make_namespaces(&client, &all).await;
     let (mut taken, mut refused) = (0, Vec::new());
     for (place, object) in all {

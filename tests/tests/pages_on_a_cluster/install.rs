@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use tests::documents::files_below;
 use tests::examples::documents;
+use tests::manifests::files_below;
 use tests::program::{self, asya, repository, talk};
 
 /// The Configurations, of which a cluster has one.
