@@ -38,7 +38,7 @@ async fn no_message_is_lost_when_processes_are_killed_and_pods_scaled_in() {
         faults: vec![Fault::KillRuntime, Fault::KillSidecar, Fault::ScaleIn],
         every: 20,
         messages: 300,
-        confirms: false,
+        confirms: true,
     };
     let run = run(&mut mesh, &plan).await;
     assert!(run.strikes >= plan.faults.len(), "each has struck: {run:?}");

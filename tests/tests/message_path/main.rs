@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use real::{components, until};
+use real::{PATIENCE, components, until};
 use serde_json::{Value, json};
 use tests::caller::Caller;
 use tests::mesh::{ENDS, Flavor, Mesh, Rendered, STEPS, Transport};
@@ -35,12 +35,32 @@ impl Pods {
         lines.filter(|line| line["id"] == id).collect()
     }
 
-    /// Waits until an end actor has got a message.
+    /// Waits until an end actor has got a message; if that does not come, says what the pods wrote.
     async fn until_at(&self, end: &str, id: &str) -> Value {
-        until(&format!("{id} is at {end}"), || async {
-            self.told(end, id).pop()
-        })
-        .await
+        let start = Instant::now();
+        loop {
+            if let Some(told) = self.told(end, id).pop() {
+                return told;
+            }
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{id} is not at {end}:\n{}",
+                self.written()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Everything that the pods have written.
+    fn written(&self) -> String {
+        let mut written = String::new();
+        for (actor, pod) in &self.0 {
+            for container in [SIDECAR, RUNTIME] {
+                let output = fs::read_to_string(pod.output(container));
+                written += &format!("{actor}, {container}:\n{}", output.unwrap_or_default());
+            }
+        }
+        written
     }
 
     async fn terminate(self) {
@@ -66,7 +86,12 @@ async fn check_the_path_on(transport: Transport) {
         return;
     }
     let mesh = Mesh::start(transport).await;
-    let actors = mesh.render(&Flavor::default());
+    // A sidecar that ends, and has not waited for the broker's word, may have sent into nothing.
+    let flavor = Flavor {
+        confirms: true,
+        ..Flavor::default()
+    };
+    let actors = mesh.render(&flavor);
     mesh.apply_queues(&actors).await;
     let mut pods = Pods::start(&mesh, &actors).await;
     let mut caller = mesh.caller().await;
@@ -131,6 +156,7 @@ async fn check_a_failure(pods: &Pods, id: &str) {
 async fn check_a_timeout(mesh: &Mesh, caller: &mut Caller, pods: &mut Pods) {
     let flavor = Flavor {
         timeout: "1s".to_owned(),
+        confirms: true,
         ..Flavor::default()
     };
     let hasty = mesh.pod(&mesh.render(&flavor)["third"], "hasty");
