@@ -53,14 +53,13 @@ impl Pods {
 
     /// Everything that the pods have written.
     fn written(&self) -> String {
-        let mut written = String::new();
-        for (actor, pod) in &self.0 {
-            for container in [SIDECAR, RUNTIME] {
+        let of_pod = |(actor, pod): (&String, &Pod)| {
+            [SIDECAR, RUNTIME].map(|container| {
                 let output = fs::read_to_string(pod.output(container));
-                written += &format!("{actor}, {container}:\n{}", output.unwrap_or_default());
-            }
-        }
-        written
+                format!("{actor}, {container}:\n{}", output.unwrap_or_default())
+            })
+        };
+        self.0.iter().flat_map(of_pod).collect()
     }
 
     async fn terminate(self) {
