@@ -179,17 +179,8 @@ impl<'a> Scene<'a> {
     }
 
     async fn make(&self, name: &str) {
-        let queue = self.queue(name);
-        let dead_letter = json!({"enabled": false, "maxReceiveCount": 20});
-        let object = json!({
-            "metadata": {"name": name, "annotations": {"crossplane.io/external-name": queue}},
-            "spec": {
-                "forProvider": {"rabbitmq": {"host": "rabbitmq", "exchange": self.exchange(),
-                    "routingKeys": [queue], "deadLetter": dead_letter, "queueType": "classic"}},
-                "providerConfigRef": {"kind": "ProviderConfig", "name": "broker"},
-            },
-        });
-        queue_stage::apply(&self.queues.0, object).await;
+        let (exchange, queue) = (self.exchange(), self.queue(name));
+        self.queues.make_classic(name, &exchange, &queue).await;
     }
 
     fn exchange(&self) -> String {

@@ -8,8 +8,8 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::Verdict;
-use crate::test::{Results, heading, stream};
-use crate::workspace::{self, Metadata, shown};
+use crate::test::{Results, run_in_order};
+use crate::workspace::{self, Metadata};
 
 /// Every program that is measured.
 const PROGRAMS: [&str; 8] = [
@@ -42,20 +42,13 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
         command
     };
     // Apart, so that what is measured is built as it is shipped, without what the client needs.
-    let mut functions = build(&PROGRAMS);
-    let mut client = build(&["bench"]);
+    let functions = build(&PROGRAMS);
+    let client = build(&["bench"]);
     let mut measure = Command::new(programs.join("bench"));
     measure
         .arg("--programs")
         .arg(&programs)
         .args(&options.options);
-    for command in [&mut functions, &mut client, &mut measure] {
-        command.current_dir(root);
-        heading(&shown(command), out)?;
-        if !stream(command, Results::None, &mut Vec::new(), out)? {
-            writeln!(out, "failed: {}", shown(command))?;
-            return Ok(Verdict::Fails);
-        }
-    }
-    Ok(Verdict::Holds)
+    let commands = [functions, client, measure];
+    run_in_order(root, commands.map(|command| (command, Results::None)), out)
 }

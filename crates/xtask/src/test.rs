@@ -14,10 +14,10 @@ use crate::workspace::{self, Metadata, shown};
 use crate::{Verdict, real};
 
 /// Where the tests find our own binaries.
-pub(crate) const BIN_DIR_VARIABLE: &str = "ASYA_BIN_DIR";
+const BIN_DIR_VARIABLE: &str = "ASYA_BIN_DIR";
 
 /// Set to `1`, tests of the real components do nothing.
-pub(crate) const SKIP_REAL_VARIABLE: &str = "ASYA_SKIP_REAL";
+const SKIP_REAL_VARIABLE: &str = "ASYA_SKIP_REAL";
 
 /// Which stream of a command has the lines that sum up its tests.
 #[derive(Clone, Copy)]
@@ -98,6 +98,62 @@ fn stages() -> [(Command, Results); 4] {
         (cargo("test", &["--doc"]), Results::Stdout),
         (python, Results::Stderr),
     ]
+}
+
+/// Builds real components to that extent, and all programs; then runs the test programs that `args` of
+/// `cargo test` name, with the variables of `settings`.
+///
+/// With the features that `cargo xtask test` builds with, so that nothing is built twice.
+pub(crate) fn run_on_real_parts(
+    root: &Path,
+    extent: real::Extent,
+    args: &[&str],
+    settings: &[(&str, Option<String>)],
+    out: &mut impl Write,
+) -> Result<Verdict> {
+    let bin_dir = Metadata::read(root)?.target_directory.join("debug");
+    heading("real components", out)?;
+    let real_dir = real::provide_all(root, extent, out)?;
+    let cargo = |subcommand: &str, args: &[&str]| {
+        let mut command = Command::new(workspace::cargo());
+        command
+            .args([subcommand, "--workspace", "--all-features"])
+            .args(args)
+            .env(BIN_DIR_VARIABLE, &bin_dir)
+            .env(real::DIR_VARIABLE, &real_dir)
+            .env_remove(SKIP_REAL_VARIABLE);
+        for (name, value) in settings {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    };
+    run_in_order(
+        root,
+        [
+            (cargo("build", &["--bins"]), Results::None),
+            (cargo("test", args), Results::Stdout),
+        ],
+        out,
+    )
+}
+
+/// Runs commands in `root`, each under its heading, until one fails.
+pub(crate) fn run_in_order(
+    root: &Path,
+    commands: impl IntoIterator<Item = (Command, Results)>,
+    out: &mut impl Write,
+) -> Result<Verdict> {
+    for (mut command, kind) in commands {
+        heading(&shown(&command), out)?;
+        if !stream(command.current_dir(root), kind, &mut Vec::new(), out)? {
+            writeln!(out, "failed: {}", shown(&command))?;
+            return Ok(Verdict::Fails);
+        }
+    }
+    Ok(Verdict::Holds)
 }
 
 pub(crate) fn heading(title: &str, out: &mut impl Write) -> Result<()> {

@@ -190,6 +190,20 @@ where
 pub struct Queues(pub Api<Queue>);
 
 impl Queues {
+    /// Makes an object for a classic queue of this name, by the config `broker`.
+    pub async fn make_classic(&self, name: &str, exchange: &str, queue: &str) {
+        let dead_letter = json!({"enabled": false, "maxReceiveCount": 20});
+        let object = json!({
+            "metadata": {"name": name, "annotations": {"crossplane.io/external-name": queue}},
+            "spec": {
+                "forProvider": {"rabbitmq": {"host": "rabbitmq", "exchange": exchange,
+                    "routingKeys": [queue], "deadLetter": dead_letter, "queueType": "classic"}},
+                "providerConfigRef": {"kind": "ProviderConfig", "name": "broker"},
+            },
+        });
+        apply(&self.0, object).await;
+    }
+
     /// Merges `patch` into an object.
     pub async fn change(&self, name: &str, patch: Value) {
         let patch = Patch::Merge(patch);
