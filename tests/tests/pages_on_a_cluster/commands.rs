@@ -8,16 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kube::Client;
-use real::cluster::Cluster;
-use real::crossplane::Crossplane;
 use real::{components, objects};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::page::{Block, Page};
 use tests::program::{self, repository};
-use tests::validation::{definition_file, document};
 
-use crate::is_inside;
+use crate::{cluster_with_every_kind, is_inside};
 
 /// kubectl, which asks nobody where the one that would answer is not there.
 const KUBECTL: &str = r#"#!/bin/sh
@@ -51,16 +48,8 @@ async fn every_command_of_a_setup_runs() {
     if !is_inside("commands::every_command_of_a_setup_runs") {
         return;
     }
-    let cluster = Cluster::start().await;
-    cluster.install_kinds().await;
-    cluster.install_keda().await;
-    let _crossplane = Crossplane::start(&cluster).await;
+    let (cluster, _crossplane) = cluster_with_every_kind().await;
     let client = cluster.client().await;
-    let definition = document(&definition_file("asyncactors.asya.sh"));
-    let defined = objects::apply(&client, &definition).await;
-    defined.expect("the definition is taken");
-    let any = json!({"apiVersion": "asya.sh/v1alpha1", "kind": "AsyncActor", "metadata": {}});
-    objects::api_of(&client, &any).await;
 
     let desk = Desk::new(&cluster.kubeconfig());
     let home = desk.run("docs/setup/install.md");

@@ -5,9 +5,28 @@ mod commands;
 mod install;
 mod manifests;
 
-use real::{components, namespace};
+use real::cluster::Cluster;
+use real::crossplane::Crossplane;
+use real::{components, namespace, objects};
+use serde_json::json;
+use tests::validation::{definition_file, document};
 
 /// Whether the test goes on here: Crossplane core runs in a network of its own.
 fn is_inside(test: &str) -> bool {
     !components::is_skipped("the documents") && namespace::is_inside(test)
+}
+
+/// An API server that serves Crossplane's, KEDA's and our kinds, and the core that has defined some.
+async fn cluster_with_every_kind() -> (Cluster, Crossplane) {
+    let cluster = Cluster::start().await;
+    cluster.install_kinds().await;
+    cluster.install_keda().await;
+    let crossplane = Crossplane::start(&cluster).await;
+    let client = cluster.client().await;
+    let definition = document(&definition_file("asyncactors.asya.sh"));
+    let defined = objects::apply(&client, &definition).await;
+    defined.expect("the definition is taken");
+    let any = json!({"apiVersion": "asya.sh/v1alpha1", "kind": "AsyncActor", "metadata": {}});
+    objects::api_of(&client, &any).await;
+    (cluster, crossplane)
 }

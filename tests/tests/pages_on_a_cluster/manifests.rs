@@ -5,14 +5,11 @@ use std::collections::BTreeSet;
 use kube::api::{DynamicObject, Patch, PatchParams, ValidationDirective};
 use kube::discovery::{self, Scope};
 use kube::{Api, Client, ResourceExt as _};
-use real::cluster::Cluster;
-use real::crossplane::Crossplane;
 use real::objects;
 use serde_json::{Value, json};
 use tests::manifests;
-use tests::validation::{definition_file, document};
 
-use crate::is_inside;
+use crate::{cluster_with_every_kind, is_inside};
 
 /// The folders whose manifests are for a cluster.
 const FOLDERS: [&str; 2] = ["docs", "install"];
@@ -25,16 +22,8 @@ async fn the_api_server_takes_every_manifest() {
     if !is_inside("manifests::the_api_server_takes_every_manifest") {
         return;
     }
-    let cluster = Cluster::start().await;
-    cluster.install_kinds().await;
-    cluster.install_keda().await;
-    let _crossplane = Crossplane::start(&cluster).await;
+    let (cluster, _crossplane) = cluster_with_every_kind().await;
     let client = cluster.client().await;
-    let definition = document(&definition_file("asyncactors.asya.sh"));
-    let defined = objects::apply(&client, &definition).await;
-    defined.expect("the definition is taken");
-    let any = json!({"apiVersion": "asya.sh/v1alpha1", "kind": "AsyncActor", "metadata": {}});
-    objects::api_of(&client, &any).await;
 
     let all: Vec<(String, Value)> = FOLDERS
         .into_iter()
