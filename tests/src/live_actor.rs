@@ -145,6 +145,24 @@ impl<'a> Live<'a> {
         columns(&self.table(args).await)
     }
 
+    /// Asks until `kubectl get asya` prints that word, and says what it prints instead when it
+    /// does not in time.
+    ///
+    /// Core applies an actor's status with the conditions that it read when the pass began, and
+    /// updates the conditions after that: between the two, the actor tells old ones.
+    pub async fn shows(&self, word: &str) -> Result<(), String> {
+        let deadline = Instant::now() + self.patience;
+        loop {
+            let shown = self.shown(&[]).await;
+            if shown.get("STATUS").is_some_and(|status| status == word) {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(format!("kubectl shows {shown:?}, and not {word}"));
+            }
+        }
+    }
+
     /// The table that `kubectl get asya` prints, with these arguments.
     pub async fn table(&self, args: &[&str]) -> String {
         let get = ["get", "asya", &self.name];

@@ -25,6 +25,11 @@ pub(crate) fn reason(case: &Value) -> &str {
     case["reason"].as_str().expect("a case has a reason")
 }
 
+/// The word that a case is to be told in.
+pub(crate) fn word(case: &Value) -> &str {
+    case["word"].as_str().expect("a case has a word")
+}
+
 /// A status whose conditions have the time that schemas ask for.
 pub(crate) fn with_times(status: &Value) -> Value {
     let mut status = status.clone();

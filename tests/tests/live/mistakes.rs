@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use tests::examples::documents;
 use tests::stack::Stack;
 
-use crate::data::{cases, folder, reason};
+use crate::data::{cases, folder, reason, word};
 use tests::live_actor::Live;
 
 /// Checks every mistake, those of actors on `actors` actors at the same time, and tells all that
@@ -102,11 +102,8 @@ impl<'a> Mistaken<'a> {
         if !unsaid.is_empty() {
             return Err(format!("{reason}: the step says nothing of {unsaid:?}"));
         }
-        let shown = self.live.shown(&[]).await;
-        if shown.get("STATUS").map(String::as_str) != mistake["word"].as_str() {
-            return Err(format!("{reason}: kubectl shows {shown:?}"));
-        }
-        Ok(())
+        let shown = self.live.shows(word(mistake)).await;
+        shown.map_err(|error| format!("{reason}: {error}"))
     }
 
     async fn is_repaired(&self, reason: &str) -> Result<(), String> {
