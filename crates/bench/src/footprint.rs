@@ -11,7 +11,7 @@ use prost::Message as _;
 use crate::client::Client;
 use crate::process::Process;
 use crate::spread::{Spread, microseconds};
-use crate::{Options, Place};
+use crate::{ECHO, Options, Place};
 
 const STARTS: usize = 20;
 const MIB: f64 = 1_048_576.0;
@@ -28,7 +28,7 @@ pub(crate) async fn print(options: &Options, place: &Place, out: &mut impl Write
     let pass = Pass::of(Size::Realistic).map_err(anyhow::Error::msg)?;
     let requests = pass.by_program();
     let ours = STEPS.iter().map(|(name, _)| *name).chain([ONE_STEP.0]);
-    for name in ours.chain(["bench-echo"]) {
+    for name in ours.chain([ECHO]) {
         let program = place.program(name);
         let mut starts = Vec::new();
         for _ in 0..STARTS {

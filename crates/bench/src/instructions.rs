@@ -13,9 +13,9 @@ use bench::requests::{ONE_STEP, Pass, STEPS};
 use bytes::Bytes;
 use prost::Message as _;
 
-use crate::Place;
 use crate::client::Client;
 use crate::process::Process;
+use crate::{ECHO, Place};
 
 const FEW: u64 = 20;
 const MORE: u64 = 120;
@@ -34,7 +34,7 @@ pub(crate) async fn print(place: &Place, out: &mut impl Write) -> Result<()> {
             let pass = Pass::of(size).map_err(anyhow::Error::msg)?;
             let request: Bytes = pass.by_program()[name].encode_to_vec().into();
             let ours = of_a_call(&place.program(name), &request).await?;
-            let echo = of_a_call(&place.program("bench-echo"), &request).await?;
+            let echo = of_a_call(&place.program(ECHO), &request).await?;
             #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
             let ratio = ours as f64 / echo as f64;
             cells.push(format!("{} k, {ratio:.2} × echo", ours / 1000));

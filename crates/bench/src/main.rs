@@ -20,6 +20,9 @@ struct Options {
     /// Folder with the programs, built for release
     #[arg(long, value_name = "DIR")]
     programs: PathBuf,
+    /// The echo function's program, built as cargo builds by default
+    #[arg(long, value_name = "FILE")]
+    echo: PathBuf,
     /// How often each program is measured, one after the other in each round
     #[arg(long, default_value_t = 7)]
     rounds: usize,
@@ -37,9 +40,13 @@ struct Options {
     only_instructions: bool,
 }
 
+/// What all others are measured against.
+const ECHO: &str = "bench-echo";
+
 /// Where programs are, and where they run.
 struct Place {
     programs: PathBuf,
+    echo: PathBuf,
     /// What goes before a program so that it has a processor that the client does not use.
     beside_client: Vec<String>,
 }
@@ -68,12 +75,17 @@ impl Place {
     fn unpinned(options: &Options) -> Self {
         Self {
             programs: options.programs.clone(),
+            echo: options.echo.clone(),
             beside_client: Vec::new(),
         }
     }
 
     fn program(&self, name: &str) -> PathBuf {
-        self.programs.join(name)
+        if name == ECHO {
+            self.echo.clone()
+        } else {
+            self.programs.join(name)
+        }
     }
 }
 

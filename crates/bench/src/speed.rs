@@ -13,9 +13,8 @@ use prost::Message as _;
 use crate::client::Client;
 use crate::process::Process;
 use crate::spread::{Spread, median_of, microseconds};
-use crate::{Options, Place};
+use crate::{ECHO, Options, Place};
 
-const ECHO: &str = "bench-echo";
 const IN_FLIGHT: [usize; 2] = [1, 8];
 
 /// One program, started and connected.

@@ -142,10 +142,10 @@ pub fn step(call: &mut Call, config: &Config) -> Result<(), Fault> {
     let current = script.config_map(&identity);
     let earlier = rollout::earlier_scripts(call, &identity, &names, &current);
     for (name, config_map) in earlier.into_iter().chain(script.render(&identity)) {
-        call.compose(&name, &config_map);
+        call.compose(&name, config_map);
     }
     for target in targets {
-        call.compose(&target.name, &target.object);
+        call.compose(&target.name, target.object);
     }
     if let Some(note) = note {
         call.note(ConditionType::TransportReady, None, note);

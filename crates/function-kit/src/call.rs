@@ -1,15 +1,15 @@
 //! One request on its way to its response.
 
 mod several;
+mod told;
 
 use actor::platform::Platform;
-use actor::spec::{Spec, normalise_aliases, without_machinery};
+use actor::spec::{ALIASES, Spec, normalise_aliases, without_machinery};
 use actor::status::{ConditionType, Word};
 use function_sdk_rust::proto::v1::{
     Capability, Condition, Ready, ResponseMeta, Result as FunctionResult, RunFunctionRequest,
     RunFunctionResponse, Severity, State, Status, Target,
 };
-use merge::FieldPath;
 use pbjson_types::{Duration, Struct, value::Kind};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -17,12 +17,12 @@ use serde_json::{Map, Value};
 use crate::identity::is_legacy;
 use crate::input::overlay;
 use crate::require::{Requests, SchemaAnswer};
-use crate::value::{json_to_pb, json_to_struct, struct_to_json, to_map};
+use crate::value::{into_pb, into_struct, struct_to_json, to_map};
+use told::Told;
+
 pub use several::{ASKED_KEY, Step, run_steps};
 
-use crate::{
-    CommonInput, FACTS_KEY, Facts, Fault, Identity, PLATFORM_KEY, SPEC_KEY, Subject, value, words,
-};
+use crate::{CommonInput, Fault, Identity, PLATFORM_KEY, SPEC_KEY, Subject, value, words};
 
 /// Runs one step: the request's desired state and context are carried over, the
 /// step adds to them, and a [`Fault`] becomes a Fatal response with every
@@ -48,7 +48,7 @@ pub struct Call {
     input: Option<Struct>,
     desired: Option<State>,
     context: Option<Struct>,
-    facts: Facts,
+    told: Told,
     requests: Requests,
     results: Vec<FunctionResult>,
     conditions: Vec<Condition>,
@@ -59,12 +59,6 @@ impl Call {
     pub(crate) fn new(request: RunFunctionRequest) -> Self {
         let meta = request.meta.unwrap_or_default();
         let mut observed = request.observed.unwrap_or_default();
-        let facts = request
-            .context
-            .as_ref()
-            .and_then(|context| context.fields.get(FACTS_KEY))
-            .and_then(|facts| serde_json::from_value(value::pb_to_json(facts)).ok())
-            .unwrap_or_default();
         Self {
             xr: observed
                 .composite
@@ -74,8 +68,8 @@ impl Call {
             observed,
             input: request.input,
             desired: request.desired,
+            told: Told::read(request.context.as_ref()),
             context: request.context,
-            facts,
             requests: Requests {
                 resources: request.required_resources,
                 extra_resources: request.extra_resources,
@@ -154,9 +148,13 @@ impl Call {
     /// # Errors
     /// The first field that does not have its type, with who set it.
     pub fn spec(&self) -> Result<Spec, Fault> {
+        let handed_on = self.handed_on_spec().filter(|spec| !has_aliases(spec));
+        if let Some(spec) = handed_on.and_then(|spec| value::read(spec).ok()) {
+            return Ok(spec);
+        }
         let document = Value::Object(self.resolved_document()?);
         Spec::parse(document).map_err(|error| {
-            let origin = self.facts.origin(&error.path);
+            let origin = self.origin(&error.path);
             Fault::config(format!("{} (set by {origin})", error.under("spec")))
                 .on(ConditionType::WorkloadReady, "ConfigError")
         })
@@ -209,35 +207,6 @@ impl Call {
         parse_platform(document)
     }
 
-    /// What earlier steps tell, and what this one adds.
-    pub fn facts(&mut self) -> &mut Facts {
-        &mut self.facts
-    }
-
-    /// Who set the field at `path`, as a message names them.
-    pub fn origin(&self, path: &FieldPath) -> String {
-        self.facts.origin(path)
-    }
-
-    /// Notes something for a condition that report-status owns. With a reason
-    /// the condition becomes False; without one its message grows.
-    pub fn note(
-        &mut self,
-        condition: ConditionType,
-        reason: Option<&str>,
-        message: impl Into<String>,
-    ) {
-        let note = crate::Note {
-            condition: condition.to_string(),
-            reason: reason.map(str::to_owned),
-            message: message.into(),
-        };
-        // The context may hold it already, from this step's previous call.
-        if !self.facts.notes.contains(&note) {
-            self.facts.notes.push(note);
-        }
-    }
-
     /// The observed composed object of that name.
     pub fn observed(&self, name: &str) -> Option<&Struct> {
         self.observed.resources.get(name)?.resource.as_ref()
@@ -273,8 +242,11 @@ impl Call {
     }
 
     /// Desires the composed object, in place of what was desired under that name.
-    pub fn compose(&mut self, name: &str, object: &Value) {
-        let object = object.as_object().map(json_to_struct).unwrap_or_default();
+    pub fn compose(&mut self, name: &str, object: Value) {
+        let object = match object {
+            Value::Object(object) => into_struct(object),
+            _ => Struct::default(),
+        };
         let resources = &mut self.desired.get_or_insert_default().resources;
         resources.entry(name.to_owned()).or_default().resource = Some(object);
     }
@@ -289,17 +261,14 @@ impl Call {
 
     /// Writes a top-level field of the desired XR: `spec` for the steps that
     /// follow, `status` for Crossplane.
-    pub fn set_desired_xr(&mut self, field: &str, document: &Map<String, Value>) {
+    pub fn set_desired_xr(&mut self, field: &str, document: Map<String, Value>) {
         let composite = self
             .desired
             .get_or_insert_default()
             .composite
             .get_or_insert_default();
         let fields = &mut composite.resource.get_or_insert_default().fields;
-        fields.insert(
-            field.to_owned(),
-            pbjson_types::Value::from(json_to_struct(document)),
-        );
+        fields.insert(field.to_owned(), into_pb(Value::Object(document)));
     }
 
     /// A top-level field of the desired XR, as far as earlier steps have written it.
@@ -325,11 +294,11 @@ impl Call {
     }
 
     /// Hands a value to the steps that follow.
-    pub fn set_context(&mut self, key: &str, value: &Value) {
+    pub fn set_context(&mut self, key: &str, value: Value) {
         self.context
             .get_or_insert_default()
             .fields
-            .insert(key.to_owned(), json_to_pb(value));
+            .insert(key.to_owned(), into_pb(value));
     }
 
     /// Asks for an object by name: none when it is not fetched yet, an empty
@@ -438,7 +407,7 @@ impl Call {
         // speaks of that step's own previous call: Crossplane hands a step the
         // context of its last answer when it has fetched what the step asked for.
         let by_earlier_step = r#type == ConditionType::FlavorsResolved
-            && self.facts.returned.iter().any(|returned| returned == name);
+            && self.told.returned.iter().any(|returned| returned == name);
         by_earlier_step
             || self
                 .conditions
@@ -448,14 +417,14 @@ impl Call {
 
     fn into_response(mut self) -> RunFunctionResponse {
         for condition in &self.conditions {
-            if !self.facts.returned.contains(&condition.r#type) {
-                self.facts.returned.push(condition.r#type.clone());
-            }
+            self.told.add_returned(&condition.r#type);
         }
-        if self.facts != Facts::default()
-            && let Ok(facts) = serde_json::to_value(&self.facts)
-        {
-            self.set_context(FACTS_KEY, &facts);
+        if let Some(context) = self.context.as_mut() {
+            self.told.write(context);
+        } else {
+            let mut context = Struct::default();
+            self.told.write(&mut context);
+            self.context = Some(context).filter(|context| !context.fields.is_empty());
         }
         RunFunctionResponse {
             meta: Some(ResponseMeta {
@@ -473,6 +442,15 @@ impl Call {
             ..RunFunctionResponse::default()
         }
     }
+}
+
+/// Whether fields of the spec are there under other names.
+fn has_aliases(spec: &Struct) -> bool {
+    let scaling = value::map(spec, &["scaling"]);
+    scaling.is_some_and(|scaling| {
+        let mut aliases = ALIASES.iter();
+        aliases.any(|(alias, _)| scaling.fields.contains_key(*alias))
+    })
 }
 
 /// Reads platform settings.

@@ -35,10 +35,15 @@ pub struct Note {
 impl Facts {
     /// Who set the field at `path`, as a message names them.
     pub fn origin(&self, path: &FieldPath) -> String {
-        match self.origins.of(path).and_then(Origin::layer) {
-            Some(flavor) => format!("flavor {flavor:?}"),
-            None => "the actor".to_owned(),
-        }
+        teller(&self.origins, path)
+    }
+}
+
+/// Who set the field at `path`, as a message names them.
+pub(crate) fn teller(origins: &Provenance, path: &FieldPath) -> String {
+    match origins.of(path).and_then(Origin::layer) {
+        Some(flavor) => format!("flavor {flavor:?}"),
+        None => "the actor".to_owned(),
     }
 }
 

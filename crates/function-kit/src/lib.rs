@@ -13,7 +13,7 @@
 //!
 //! fn greet(call: &mut Call) -> Result<(), Fault> {
 //!     let actor = call.identity()?; // an XR without a name ends the pipeline here
-//!     call.compose("greeting", &json!({
+//!     call.compose("greeting", json!({
 //!         "apiVersion": "v1", "kind": "ConfigMap",
 //!         "metadata": actor.metadata(actor.actor.as_str(), "greeting"),
 //!     }));
@@ -56,7 +56,7 @@ pub use facts::{Facts, Note};
 pub use fault::Fault;
 pub use identity::{Identity, Subject};
 pub use input::{CommonInput, PLATFORM_INPUT, overlay};
-pub use redact::redacted;
+pub use redact::{Redacted, redacted};
 pub use report::report;
 pub use require::SchemaAnswer;
 pub use transport::{ConfiguredName, QueueInput};

@@ -1,65 +1,95 @@
 //! A spec that may be logged.
 
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value};
 
 const HIDDEN: &str = "***";
 
-/// `spec` with every literal environment value, argument and annotation value
-/// hidden, at any depth. References to Secrets stay: they name, they do not tell.
-#[must_use]
-pub fn redacted(spec: &Map<String, Value>) -> Map<String, Value> {
-    spec.iter()
-        .map(|(key, value)| {
-            let value = match key.as_str() {
-                "env" => hide_in_items(value),
-                "args" | "command" | "podAnnotations" | "annotations" => hide_all(value),
-                _ => redacted_value(value),
-            };
-            (key.clone(), value)
-        })
-        .collect()
-}
+/// A spec with every literal environment value, argument and annotation value hidden, at any
+/// depth, as it is serialised. References to Secrets stay: they name, they do not tell.
+#[derive(Debug, Clone, Copy)]
+pub struct Redacted<'a>(pub &'a Map<String, Value>);
 
-fn redacted_value(value: &Value) -> Value {
-    match value {
-        Value::Object(map) => Value::Object(redacted(map)),
-        Value::Array(list) => Value::Array(list.iter().map(redacted_value).collect()),
-        scalar => scalar.clone(),
+impl Serialize for Redacted<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut map = s.serialize_map(Some(self.0.len()))?;
+        for (key, value) in self.0 {
+            match key.as_str() {
+                "env" => map.serialize_entry(key, &Variables(value))?,
+                "args" | "command" | "podAnnotations" | "annotations" => {
+                    map.serialize_entry(key, &Hidden(value))?;
+                }
+                _ => map.serialize_entry(key, &Shown(value))?,
+            }
+        }
+        map.end()
     }
 }
 
-/// Environment variables: the literal value of each.
-fn hide_in_items(value: &Value) -> Value {
-    let Value::Array(list) = value else {
-        return hide_all(value);
-    };
-    Value::Array(
-        list.iter()
-            .map(|item| match item {
-                Value::Object(map) => Value::Object(
-                    map.iter()
-                        .map(|(key, value)| match key.as_str() {
-                            "name" | "valueFrom" => (key.clone(), value.clone()),
-                            _ => (key.clone(), Value::from(HIDDEN)),
-                        })
-                        .collect(),
-                ),
-                other => hide_all(other),
-            })
-            .collect(),
-    )
+/// The same as a document.
+#[must_use]
+pub fn redacted(spec: &Map<String, Value>) -> Map<String, Value> {
+    match serde_json::to_value(Redacted(spec)) {
+        Ok(Value::Object(redacted)) => redacted,
+        // Maps with texts for keys always become a document.
+        _ => Map::new(),
+    }
 }
 
-fn hide_all(value: &Value) -> Value {
-    match value {
-        Value::Object(map) => Value::Object(
-            map.keys()
-                .map(|key| (key.clone(), Value::from(HIDDEN)))
-                .collect(),
-        ),
-        Value::Array(list) => Value::Array(list.iter().map(|_| Value::from(HIDDEN)).collect()),
-        Value::Null => Value::Null,
-        _ => Value::from(HIDDEN),
+/// A value, but for what is to be hidden somewhere in it.
+struct Shown<'a>(&'a Value);
+
+impl Serialize for Shown<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(map) => Redacted(map).serialize(s),
+            Value::Array(list) => s.collect_seq(list.iter().map(Shown)),
+            scalar => scalar.serialize(s),
+        }
+    }
+}
+
+/// Environment variables: the literal value of each is hidden.
+struct Variables<'a>(&'a Value);
+
+impl Serialize for Variables<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Array(list) => s.collect_seq(list.iter().map(Variable)),
+            other => Hidden(other).serialize(s),
+        }
+    }
+}
+
+struct Variable<'a>(&'a Value);
+
+impl Serialize for Variable<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let Value::Object(fields) = self.0 else {
+            return Hidden(self.0).serialize(s);
+        };
+        let mut map = s.serialize_map(Some(fields.len()))?;
+        for (key, value) in fields {
+            match key.as_str() {
+                "name" | "valueFrom" => map.serialize_entry(key, value)?,
+                _ => map.serialize_entry(key, HIDDEN)?,
+            }
+        }
+        map.end()
+    }
+}
+
+/// Of maps, only the keys are shown.
+struct Hidden<'a>(&'a Value);
+
+impl Serialize for Hidden<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(map) => s.collect_map(map.keys().map(|key| (key, HIDDEN))),
+            Value::Array(list) => s.collect_seq(list.iter().map(|_| HIDDEN)),
+            Value::Null => s.serialize_unit(),
+            _ => s.serialize_str(HIDDEN),
+        }
     }
 }
 
@@ -82,7 +112,7 @@ mod tests {
                 "spec": {"containers": [{"name": "r", "args": ["s8"], "env": [{"name": "E", "value": "s9"}]}]},
             }},
         });
-        let text = Value::Object(redacted(spec.as_object().unwrap())).to_string();
+        let text = serde_json::to_string(&Redacted(spec.as_object().unwrap())).unwrap();
         for secret in 1..=9 {
             assert!(
                 !text.contains(&format!("s{secret}\"")),

@@ -24,6 +24,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// on their way out and for clients to close their connections.
 const DRAIN: Duration = Duration::from_millis(500);
 
+/// Threads that answer calls. One answers several times as many in a second as Crossplane's core
+/// makes passes (at most 100 unless told otherwise), and each one more keeps memory of its own
+/// for as long as the process lives.
+const WORKERS: usize = 1;
+
 /// Command line of a function. Every flag that Crossplane's specification of
 /// functions asks for is there, and no argument is needed in a cluster.
 #[derive(clap::Args, Debug)]
@@ -89,6 +94,7 @@ where
     };
     logging::configure(args.debug);
     let served = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start the runtime: {error}"))

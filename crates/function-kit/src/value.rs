@@ -3,9 +3,13 @@
 //! A request carries far more than a step reads, so what is not needed stays as
 //! it came.
 
-use pbjson_types::{Struct, Value, value::Kind};
+mod read;
+
+use pbjson_types::{ListValue, Struct, Value, value::Kind};
+use serde_json::Value as Json;
 
 pub use function_sdk_rust::resource::{json_to_pb, json_to_struct, pb_to_json, struct_to_json};
+pub(crate) use read::read;
 
 /// The value at a path of map keys.
 pub fn at<'a>(object: &'a Struct, path: &[&str]) -> Option<&'a Value> {
@@ -33,15 +37,19 @@ pub fn text<'a>(object: &'a Struct, path: &[&str]) -> Option<&'a str> {
 /// The whole number at a path of map keys.
 pub fn integer(object: &Struct, path: &[&str]) -> Option<i64> {
     match at(object, path)?.kind.as_ref()? {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "checked to be integral and below 2^53"
-        )]
-        Kind::NumberValue(number) if number.fract() == 0.0 && number.abs() < 9.0e15 => {
-            Some(*number as i64)
-        }
+        Kind::NumberValue(number) => whole(*number),
         _ => None,
     }
+}
+
+/// The whole number that it is; none from where on a double skips some.
+fn whole(number: f64) -> Option<i64> {
+    const LARGEST: f64 = 9_007_199_254_740_992.0; // 2^53
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "checked to be integral and at most 2^53"
+    )]
+    (number.fract() == 0.0 && number.abs() <= LARGEST).then_some(number as i64)
 }
 
 /// The truth value at a path of map keys.
@@ -74,6 +82,27 @@ pub fn to_map(object: &Struct) -> serde_json::Map<String, serde_json::Value> {
     entries
         .map(|(key, value)| (key.clone(), pb_to_json(value)))
         .collect()
+}
+
+/// A JSON document as a map, moved and not copied.
+pub fn into_struct(document: serde_json::Map<String, Json>) -> Struct {
+    let entries = document.into_iter();
+    Struct {
+        fields: entries.map(|(key, value)| (key, into_pb(value))).collect(),
+    }
+}
+
+/// A JSON value as a value of protobuf, moved and not copied.
+pub fn into_pb(value: Json) -> Value {
+    let kind = match value {
+        Json::String(text) => Kind::StringValue(text),
+        Json::Array(items) => Kind::ListValue(ListValue {
+            values: items.into_iter().map(into_pb).collect(),
+        }),
+        Json::Object(map) => Kind::StructValue(into_struct(map)),
+        scalar @ (Json::Null | Json::Bool(_) | Json::Number(_)) => return json_to_pb(&scalar),
+    };
+    Value { kind: Some(kind) }
 }
 
 /// The text entries of the map at a path, sorted; others are passed over.

@@ -123,7 +123,7 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
     let mut findings = Findings::default();
     let no_adapter = RuntimeAdapter::default();
     let bound = Bound::of(call, &identity, &spec, &no_adapter, &mut findings)?;
-    let origin_of_handler = call.facts().origins.of(&FieldPath::from(["handler"]));
+    let origin_of_handler = call.origins().of(&FieldPath::from(["handler"]));
     let actor = Actor {
         flavor_gives_handler: origin_of_handler.and_then(Origin::layer).is_some(),
         call,
@@ -139,7 +139,7 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
         call.note(condition, None, note);
     }
     for (name, object) in objects {
-        call.compose(name, &object);
+        call.compose(name, object);
     }
     Ok(())
 }

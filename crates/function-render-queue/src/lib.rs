@@ -80,7 +80,7 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
         notes.extend(live::kept(&wanted)?);
         queue::object(&wanted, &mut notes)?
     };
-    call.compose(RESOURCE_NAME, &object);
+    call.compose(RESOURCE_NAME, object);
     for note in notes {
         call.note(ConditionType::TransportReady, None, note);
     }

@@ -94,7 +94,7 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
     {
         // What is there stays: leaving it out would be an order to delete it.
         if !(is_blocked || is_absent) || call.observed(name).is_some() {
-            call.compose(name, &document);
+            call.compose(name, document);
             if name == trigger_authentication::PARAMETERS_RESOURCE_NAME {
                 call.set_ready(name, true);
             }
@@ -102,9 +102,7 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
     }
     if let Some(obstacle) = obstacle {
         // The context has it from the call before the schemas were fetched.
-        call.facts()
-            .notes
-            .retain(|told| notes.iter().all(|(_, note)| told.message != *note));
+        call.retain_notes(|told| notes.iter().all(|(_, note)| told.message != *note));
         let reason = Some(obstacle.reason());
         call.note(ConditionType::ScalingReady, reason, obstacle.message());
     } else {

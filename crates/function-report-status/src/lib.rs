@@ -115,5 +115,5 @@ fn write_status(call: &mut Call, ours: &StatusDocument) {
     if let Ok(Value::Object(ours)) = serde_json::to_value(ours) {
         document.extend(ours);
     }
-    call.set_desired_xr("status", &document);
+    call.set_desired_xr("status", document);
 }

@@ -56,7 +56,7 @@ mod transport;
 use actor::names::FlavorName;
 use actor::spec::{INFRASTRUCTURE, LEGACY_MACHINERY, MACHINERY};
 use actor::status::{ConditionType, Word};
-use function_kit::{Call, Facts, Fault, PLATFORM_KEY, SPEC_KEY, Subject, redacted};
+use function_kit::{Call, Fault, PLATFORM_KEY, Redacted, SPEC_KEY, Subject};
 use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use merge::{Layer, Merged};
 use serde_json::{Map, Value};
@@ -78,7 +78,7 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
 pub fn step(call: &mut Call) -> Result<(), Fault> {
     // This step begins the pass. Crossplane hands it the context of its own
     // previous call, in which it has told everything already.
-    *call.facts() = Facts::default();
+    call.forget_facts();
     let input: Input = call.input()?;
     let actor = call.subject();
     let own = call.own_spec()?;
@@ -107,7 +107,7 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
         document: mut resolved,
         provenance,
     } = merged(&flavors, &own, &left_out)?;
-    call.facts().origins = provenance;
+    call.set_origins(provenance);
     let reason = if flavors.is_empty() {
         "NoFlavors"
     } else {
@@ -121,16 +121,15 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
         .and_then(|settings| transport_of(call, &resolved, settings));
     if let Ok(transport) = &transport {
         resolved.insert("transport".to_owned(), Value::from(transport.as_str()));
+        log_applied(&actor, &names, &resolved);
     }
     // Written without a transport too: tools that render offline show what the
     // flavors gave, and Crossplane applies nothing after a fatal result.
     match input.output {
-        Output::Xr => call.set_desired_xr("spec", &resolved),
-        Output::Context => call.set_context(SPEC_KEY, &Value::Object(resolved.clone())),
+        Output::Xr => call.set_desired_xr("spec", resolved),
+        Output::Context => call.set_context(SPEC_KEY, Value::Object(resolved)),
     }
-    transport?;
-    log_applied(&actor, &names, &resolved);
-    Ok(())
+    transport.map(drop)
 }
 
 /// What a flavor cannot set: it is left out before anything is compared.
@@ -167,22 +166,22 @@ fn transport_of(
     settings: Settings,
 ) -> Result<String, Fault> {
     let platform = settings.parse()?;
-    call.set_context(PLATFORM_KEY, &Value::Object(settings.document));
+    call.set_context(PLATFORM_KEY, Value::Object(settings.document));
     transport::effective(call, resolved, &platform)
 }
 
 fn log_applied(actor: &Subject, flavors: &[FlavorName], resolved: &Map<String, Value>) {
-    // Hiding and writing a whole spec costs as much as merging it.
+    // Writing a whole spec costs as much as merging it.
     if !tracing::enabled!(tracing::Level::INFO) {
         return;
     }
     let flavors: Vec<&str> = flavors.iter().map(FlavorName::as_str).collect();
-    let spec = Value::Object(redacted(resolved));
+    let spec = serde_json::to_string(&Redacted(resolved)).unwrap_or_default();
     tracing::info!(
-        actor = %actor.actor,
-        namespace = %actor.namespace,
+        actor = actor.actor,
+        namespace = actor.namespace,
         flavors = flavors.join(", "),
-        %spec,
+        spec,
         "Flavors applied"
     );
 }

@@ -182,7 +182,7 @@ mod tests {
     fn asking(key: &'static str) -> Step<'static> {
         Box::new(move |call| {
             call.require(key, ("v1", "ConfigMap"), key, None);
-            call.compose(key, &json!({"kind": "ConfigMap"}));
+            call.compose(key, json!({"kind": "ConfigMap"}));
             Ok(())
         })
     }
@@ -234,7 +234,7 @@ mod tests {
             run_steps(request, |_| {
                 let first: Step = Box::new(|call| {
                     seen.borrow_mut().push(call.context("trace").is_some());
-                    call.set_context("trace", &json!("of the first step"));
+                    call.set_context("trace", json!("of the first step"));
                     Ok(())
                 });
                 Ok(vec![first, asking("one")])

@@ -100,7 +100,7 @@ impl Observation {
     /// Reads what can be known, and requires what tells more on the next call.
     pub(crate) fn of(call: &mut Call, identity: &Identity, spec: &Spec) -> Self {
         let absences = absence::find(call, identity);
-        let notes = call.facts().notes.clone();
+        let notes = call.notes().to_vec();
         let workload_name = WORKLOADS
             .into_iter()
             .find(|name| call.desired(name).is_some())
