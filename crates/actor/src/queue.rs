@@ -174,6 +174,9 @@ pub struct AtProvider {
     /// Messages that consumers hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processing: Option<u64>,
+    /// Messages that were given up, where dead-lettering is on; counted every five minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead_lettered: Option<u64>,
 }
 
 impl AtProvider {

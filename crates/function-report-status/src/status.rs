@@ -68,6 +68,7 @@ fn queue(seen: &Observation) -> QueueStatus {
         url: queue.and_then(|queue| queue.url.clone()),
         queued: queue.and_then(|queue| queue.queued),
         processing: queue.and_then(|queue| queue.processing),
+        dead_lettered: queue.and_then(|queue| queue.dead_lettered),
     }
 }
 

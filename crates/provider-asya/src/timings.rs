@@ -35,6 +35,8 @@ pub struct Timings {
     pub settling: Duration,
     /// Counters are written at most this often, where the ProviderConfig does not say.
     pub counters: Duration,
+    /// Time between two counts of a queue's dead letters, which take a call of their own.
+    pub dead_letters: Duration,
     /// Time for which a queue must be seen empty before it counts as empty.
     pub empty_for: Duration,
     /// Longest wait for an actor's scalers to go before its queue does.
@@ -91,6 +93,7 @@ impl Default for Timings {
             whole_look: seconds(3600),
             settling: seconds(60),
             counters: seconds(60),
+            dead_letters: seconds(300),
             empty_for: seconds(60),
             scalers: seconds(120),
             credentials: seconds(60),

@@ -1,5 +1,6 @@
 //! What it costs that nothing changes: one call per queue and poll, and no write, on both transports.
-//! With whole looks as rare as they are, since these hide what glances do not see.
+//! With whole looks as rare as they are, since these hide what glances do not see, and dead letters
+//! counted as rarely, which takes a call more.
 
 #![allow(
     clippy::unwrap_used,

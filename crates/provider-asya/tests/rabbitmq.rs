@@ -271,6 +271,14 @@ async fn dead_letters_arrive_and_count(broker: &RabbitMq) {
         (found(&queue, Depth::Whole).await.held == Some(1)).then_some(())
     })
     .await;
+    for (depth, expected) in [
+        (Depth::Glance, None),
+        (Depth::Letters, Some(1)),
+        (Depth::Whole, Some(1)),
+    ] {
+        let counters = found(&queue, depth).await.counters.unwrap();
+        assert_eq!(counters.dead_lettered, expected, "{depth:?}");
+    }
 }
 
 async fn a_declaration_that_was_cut_off_is_made_again(broker: &RabbitMq) {

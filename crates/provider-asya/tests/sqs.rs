@@ -245,6 +245,18 @@ async fn a_dead_letter_queue_that_is_gone_is_made_again(moto: &Moto) {
         .collect();
     assert_eq!(said, [("deadLetter", "absent", DriftKind::Settable)]);
     queue.update().await.unwrap();
+    let dead_lettered = async |depth| found(&queue, depth).await.counters.unwrap().dead_lettered;
+    // What was remembered of the one that is gone is forgotten.
+    let _ = dead_lettered(Depth::Letters).await;
+    let send = sqs.send_message().queue_url(letters().await.unwrap());
+    send.message_body("{}").send().await.unwrap();
+    for (depth, expected) in [
+        (Depth::Glance, None),
+        (Depth::Letters, Some(1)),
+        (Depth::Whole, Some(1)),
+    ] {
+        assert_eq!(dead_lettered(depth).await, expected, "{depth:?}");
+    }
     assert_eq!(found(&queue, Depth::Whole).await.drift, []);
     // One of the same name that is nobody's is not taken, and its messages are not counted as ours.
     let url = letters().await.unwrap();
@@ -258,6 +270,9 @@ async fn a_dead_letter_queue_that_is_gone_is_made_again(moto: &Moto) {
         (seen.drift[0].have.as_str(), seen.held),
         ("of \"nobody\"", Some(0))
     );
+    for depth in [Depth::Letters, Depth::Whole] {
+        assert_eq!(dead_lettered(depth).await, None, "{depth:?}");
+    }
     let error = queue.update().await.unwrap_err();
     assert_eq!(error.reason(), "QueueOwnedByAnother", "{error}");
     queue.delete().await.unwrap();

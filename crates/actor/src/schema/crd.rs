@@ -30,6 +30,8 @@ pub fn queue_crd() -> Value {
                "jsonPath": ".status.atProvider.queued"}),
         json!({"name": "PROCESSING", "type": "integer", "priority": 1,
                "jsonPath": ".status.atProvider.processing"}),
+        json!({"name": "DEAD-LETTERED", "type": "integer", "priority": 1,
+               "jsonPath": ".status.atProvider.deadLettered"}),
     ];
     let kind = Names::managed(queue::KIND, "queues");
     kind.definition(&schema, &columns)

@@ -101,4 +101,7 @@ pub struct QueueStatus {
     /// Messages that are worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processing: Option<u64>,
+    /// Messages that were given up, where dead-lettering is on; counted every five minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead_lettered: Option<u64>,
 }

@@ -270,13 +270,18 @@ fn live_queue(status: &StatusDocument, own: &[&Object]) -> QueueStatus {
             url: seen.url.or(told.url),
             queued: seen.queued,
             processing: seen.processing,
+            dead_lettered: seen.dead_lettered,
         },
         None => told,
     }
 }
 
 fn counted(queue: &QueueStatus) -> String {
-    let counts = [(queue.queued, "waiting"), (queue.processing, "in work")];
+    let counts = [
+        (queue.queued, "waiting"),
+        (queue.processing, "in work"),
+        (queue.dead_lettered, "dead-lettered"),
+    ];
     let counts = counts.into_iter();
     let parts = counts.filter_map(|(count, what)| Some(format!("{} {what}", count?)));
     headed(queue.name.as_deref(), &parts.collect::<Vec<_>>())

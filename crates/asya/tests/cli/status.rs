@@ -37,7 +37,7 @@ fn each_state_is_told_with_what_it_follows_from() {
 #[test]
 fn programs_get_a_list() {
     let actor = "{apiVersion: asya.sh/v1alpha1, kind: AsyncActor, metadata: {name: a, namespace: prod}, status: \
-        {flavors: [], queue: {name: q, queued: 2}, conditions: [{type: ActorReady, status: 'True', reason: Napping, message: idle}]}}";
+        {flavors: [], queue: {name: q, queued: 2, deadLettered: 1}, conditions: [{type: ActorReady, status: 'True', reason: Napping, message: idle}]}}";
     let run = Folder::with(&[]).run_with("status -f - -o json", actor);
     assert_eq!((run.code, run.talk.as_str()), (0, ""));
     let found: Value = serde_json::from_str(&run.output).unwrap();
@@ -45,8 +45,8 @@ fn programs_get_a_list() {
         found,
         json!([{"namespace": "prod", "name": "a", "status": "Napping", "ready": true, "message": "idle",
             "dependsOn": [{"name": "flavors", "ready": null, "summary": "none"},
-                {"name": "queue", "ready": null, "summary": "q: 2 waiting"}],
-            "queue": {"name": "q", "queued": 2}}])
+                {"name": "queue", "ready": null, "summary": "q: 2 waiting, 1 dead-lettered"}],
+            "queue": {"name": "q", "queued": 2, "deadLettered": 1}}])
     );
 }
 
@@ -65,7 +65,7 @@ case "$*" in
     {"type": "ActorReady", "status": "False", "reason": "TransportError", "message": "no queue"}]}}]}' ;;
 *) echo '{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "provider.asya.sh/v1alpha1", "kind": "Queue",
   "metadata": {"name": "one", "namespace": "prod", "labels": {"crossplane.io/composite": "one"}},
-  "status": {"atProvider": {"name": "asya-one", "queued": 7, "processing": 0},
+  "status": {"atProvider": {"name": "asya-one", "queued": 7, "processing": 0, "deadLettered": 2},
     "conditions": [{"type": "Synced", "status": "False", "reason": "ReconcileError", "message": "no broker"}]}}]}' ;;
 esac
 "#;
@@ -83,7 +83,7 @@ fn a_cluster_is_asked_for_actors_and_for_the_kinds_that_they_are_made_of() {
         assert_eq!(
             run.output,
             "prod/one  TransportError: no queue\n\
-             └─ queue  asya-one: 7 waiting, 0 in work; TransportError\n   \
+             └─ queue  asya-one: 7 waiting, 0 in work, 2 dead-lettered; TransportError\n   \
                 └─ Queue one: Synced=False, ReconcileError: no broker\n"
         );
         assert_eq!(

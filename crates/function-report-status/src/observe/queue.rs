@@ -21,6 +21,8 @@ pub(crate) struct Queue {
     pub(crate) queued: Option<u64>,
     /// Messages that are being worked on.
     pub(crate) processing: Option<u64>,
+    /// Messages that were given up.
+    pub(crate) dead_lettered: Option<u64>,
 }
 
 impl Queue {
@@ -53,6 +55,7 @@ impl Queue {
             url: value::text(object, &at_provider("url")).map(str::to_owned),
             queued: messages("queued"),
             processing: messages("processing"),
+            dead_lettered: messages("deadLettered"),
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct Memory {
     pub is_queue_deleted: bool,
     /// When settings were written last.
     pub updated: Option<Instant>,
+    /// How many dead letters there were when they were counted last, and when.
+    pub letters: Option<(u64, Instant)>,
     /// When counters were written last.
     pub counted: Option<Instant>,
     /// Since when the queue has been seen empty.
@@ -39,6 +41,12 @@ impl Memory {
     pub fn forget_what_was_said(&mut self, counted: Option<Instant>) {
         self.whole_look = None;
         self.counted = counted;
+    }
+
+    /// Whether dead letters are to be counted again.
+    pub fn misses_letters(&self, interval: Duration) -> bool {
+        self.letters
+            .is_none_or(|(_, counted)| counted.elapsed() >= interval)
     }
 
     /// Whether the next look must be a whole one.

@@ -44,6 +44,8 @@ pub trait ExternalQueue: Send + Sync {
 pub enum Depth {
     /// What one call tells.
     Glance,
+    /// That, and the dead letters: where dead-lettering is on, one call more.
+    Letters,
     /// Everything: at first contact, before every change, and hourly.
     Whole,
 }
@@ -68,7 +70,8 @@ pub struct Found {
     pub arn: Option<String>,
     /// Where it was found.
     pub location: Location,
-    /// Messages in it; unknown while the broker has not counted them.
+    /// Messages in it; unknown while the broker has not counted them. Dead letters are among
+    /// them only where more than a glance was taken.
     pub counters: Option<Counters>,
     /// Everything that would be lost with it, dead letters included; known
     /// after a whole look.
@@ -86,6 +89,13 @@ impl Found {
     pub fn has_settable_drift(&self) -> bool {
         let mut drift = self.drift.iter();
         drift.any(|drift| drift.kind == DriftKind::Settable)
+    }
+
+    /// Adds this count of dead letters, where the broker counts at all.
+    fn count_letters(&mut self, letters: Option<u64>) {
+        if let Some(counters) = &mut self.counters {
+            counters.dead_lettered = letters;
+        }
     }
 
     /// Whether glances may show a difference although nothing is to be done.

@@ -10,6 +10,7 @@ use crate::conditions::Statement;
 use crate::controller::connect::Connection;
 use crate::controller::events::Severity;
 use crate::controller::writes;
+use crate::counters::Counters;
 use crate::creation;
 use crate::plan::{Refusal, Step, Waiting};
 use crate::requeue::Next;
@@ -42,8 +43,7 @@ impl Pass<'_> {
                 };
                 if !self.is_deleted() {
                     self.say(Statement::unavailable(refusal.to_string()));
-                    let at_provider = &mut self.status.at_provider;
-                    (at_provider.queued, at_provider.processing) = (None, None);
+                    Counters::write(None, &mut self.status.at_provider);
                 }
                 let event = "CannotObserveExternalResource";
                 Err(Stop::Failed(event, reason, refusal.to_string(), Next::Poll))

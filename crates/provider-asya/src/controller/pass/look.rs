@@ -34,15 +34,21 @@ impl Pass<'_> {
             .memory
             .needs_whole_look(&wanted, self.context.timings.whole_look);
         let is_in_doubt = creation::is_in_doubt(self.queue.annotations());
+        let counts_letters = self.counters.is_some()
+            && self
+                .memory
+                .misses_letters(self.context.timings.dead_letters);
         let mut depth = if needs_whole || is_in_doubt || self.is_deleted() {
             Depth::Whole
+        } else if counts_letters {
+            Depth::Letters
         } else {
             Depth::Glance
         };
         loop {
             let observation = self.observe(policies, connection, depth).await?;
             if let Observation::Present(found) = &observation
-                && depth == Depth::Glance
+                && depth != Depth::Whole
                 && found.drift != self.memory.accepted
                 && found.has_settable_drift()
             {
@@ -62,7 +68,7 @@ impl Pass<'_> {
                 settling: self.context.timings.settling,
             };
             let mut step = plan::decide(&facts);
-            if depth == Depth::Glance && matches!(step, Step::Update(_)) {
+            if depth != Depth::Whole && matches!(step, Step::Update(_)) {
                 // What a whole look had no remedy for.
                 step = Step::Rest;
             }
@@ -71,6 +77,11 @@ impl Pass<'_> {
                 Observation::Present(found) => Some(*found),
                 Observation::Absent => None,
             };
+            if depth != Depth::Glance {
+                let counters = found.as_ref().and_then(|found| found.counters);
+                let letters = counters.and_then(|counters| counters.dead_lettered);
+                self.memory.letters = letters.map(|letters| (letters, Instant::now()));
+            }
             if depth == Depth::Whole {
                 let accepted = match &found {
                     Some(found) if settles && found.may_look_different() => {
@@ -181,17 +192,18 @@ impl Pass<'_> {
         at_provider.url.clone_from(&found.url);
         at_provider.arn.clone_from(&found.arn);
         at_provider.location = Some(found.location.clone());
-        let written = at_provider.queued.zip(at_provider.processing);
-        let written = written.map(|(queued, processing)| Counters { queued, processing });
+        let written = Counters::read(at_provider);
         let Some((interval, seen)) = self.counters.zip(found.counters) else {
-            // Unknown is absent.
-            (at_provider.queued, at_provider.processing) = (None, None);
+            Counters::write(None, at_provider);
             return;
+        };
+        let seen = Counters {
+            dead_lettered: self.memory.letters.map(|(letters, _)| letters),
+            ..seen
         };
         let ago = self.memory.counted.map(|at| at.elapsed());
         if counters::are_worth_writing(written, seen, ago, interval) {
-            at_provider.queued = Some(seen.queued);
-            at_provider.processing = Some(seen.processing);
+            Counters::write(Some(seen), at_provider);
             self.memory.counted = Some(Instant::now());
         }
     }

@@ -139,17 +139,25 @@ impl RabbitMqExternal {
         };
         let version = self.broker.version().await?;
         let surroundings = match depth {
-            Depth::Glance => None,
+            Depth::Glance | Depth::Letters => None,
             Depth::Whole => Some(self.look_around().await?),
         };
+        let letters = match (&surroundings, depth) {
+            (Some(around), _) => around.dead_letter_queue.clone(),
+            (None, Depth::Letters) if self.wanted.queue.dead_letter.enabled => {
+                done(self.read_queue(&self.wanted.dead_letter_queue()).await?)
+            }
+            (None, _) => None,
+        };
         let location = self.location();
-        let found = seen::found(
+        let mut found = seen::found(
             &self.wanted,
             version,
             location,
             &queue,
             surroundings.as_ref(),
         );
+        found.count_letters(seen::dead_lettered(&self.wanted, letters.as_ref()));
         Ok(Observation::Present(Box::new(found)))
     }
 

@@ -100,7 +100,15 @@ pub(super) fn counters(queue: &Value) -> Option<Counters> {
     Some(Counters {
         queued: queue["messages_ready"].as_u64()?,
         processing: queue["messages_unacknowledged"].as_u64()?,
+        dead_lettered: None,
     })
+}
+
+/// The messages in the dead-letter queue, where there is to be one and it is ours.
+pub(super) fn dead_lettered(wanted: &Wanted, letters: Option<&Value>) -> Option<u64> {
+    let letters = letters.filter(|_| wanted.queue.dead_letter.enabled)?;
+    let is_ours = owner(letters) == Some(wanted.mark.as_str());
+    letters["messages"].as_u64().filter(|_| is_ours)
 }
 
 fn unusable(queue: &Value) -> Option<String> {

@@ -67,7 +67,8 @@ fn when_all_is_well_nothing_differs() {
         glance.counters,
         Some(Counters {
             queued: 2,
-            processing: 1
+            processing: 1,
+            dead_lettered: None
         })
     );
     assert_eq!(
@@ -79,6 +80,38 @@ fn when_all_is_well_nothing_differs() {
         (whole.drift, whole.shadowed, whole.held),
         (vec![], None, Some(7))
     );
+}
+
+#[test]
+fn dead_letters_are_what_is_in_a_dead_letter_queue_of_ours() {
+    let letters = |owner: &str, messages: Value| json!({"arguments": {OWNER_ARGUMENT: owner}, "messages": messages});
+    let ours = letters("east/shop/cart", json!(4));
+    for (reason, is_on, letters, expected) in [
+        ("counted", true, Some(&ours), Some(4)),
+        (
+            "turned off, whatever was left there",
+            false,
+            Some(&ours),
+            None,
+        ),
+        ("not there", true, None, None),
+        (
+            "another owner's",
+            true,
+            Some(&letters("west/shop/cart", json!(4))),
+            None,
+        ),
+        (
+            "not counted yet",
+            true,
+            Some(&letters("east/shop/cart", Value::Null)),
+            None,
+        ),
+    ] {
+        let mut wanted = wanted();
+        wanted.queue.dead_letter.enabled = is_on;
+        assert_eq!(dead_lettered(&wanted, letters), expected, "{reason}");
+    }
 }
 
 #[test]

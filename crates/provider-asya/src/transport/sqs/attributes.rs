@@ -129,6 +129,7 @@ pub fn counters(found: &Attributes) -> Option<Counters> {
         queued: count("ApproximateNumberOfMessages")?
             + count("ApproximateNumberOfMessagesDelayed").unwrap_or(0),
         processing: count("ApproximateNumberOfMessagesNotVisible")?,
+        dead_lettered: None,
     })
 }
 
@@ -286,7 +287,8 @@ mod tests {
             counters(&found),
             Some(Counters {
                 queued: 6,
-                processing: 2
+                processing: 2,
+                dead_lettered: None
             })
         );
         assert_eq!(account(ARN), Some("123456789012"));

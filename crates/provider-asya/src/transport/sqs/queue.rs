@@ -78,10 +78,15 @@ impl SqsExternal {
             seen.mark = mark;
             let letters = self.standing(&self.dead_letter_name()).await?;
             seen.drift.extend(self.lack_of(&letters));
-            seen.held = match (held(&found), self.held_by(&letters).await?) {
+            let held_by_letters = self.held_by(&letters).await?;
+            seen.held = match (held(&found), held_by_letters) {
                 (Some(own), Some(letters)) => Some(own + letters),
                 _ => None,
             };
+            seen.count_letters(held_by_letters.filter(|_| self.are_dead_letters(&letters)));
+        }
+        if depth == Depth::Letters && self.wanted.queue.dead_letter.enabled {
+            seen.count_letters(self.dead_lettered().await?);
         }
         Ok(Observation::Present(Box::new(seen)))
     }
@@ -119,6 +124,38 @@ impl SqsExternal {
             Standing::Hidden(_) => Ok(None),
             Standing::Ours(url) => Ok(self.attributes(url).await?.as_ref().and_then(held)),
         }
+    }
+
+    /// Whether what is in that queue are this queue's dead letters. Its URL is remembered if so.
+    fn are_dead_letters(&self, letters: &Standing) -> bool {
+        let name = self.dead_letter_name();
+        match letters {
+            Standing::Ours(url) if self.wanted.queue.dead_letter.enabled => {
+                self.service.remember(&name, url.clone());
+                true
+            }
+            _ => {
+                self.service.forget(&name);
+                false
+            }
+        }
+    }
+
+    /// Messages in the dead-letter queue, while there is one of ours; one call, once it was found.
+    async fn dead_lettered(&self) -> Result<Option<u64>, Fault> {
+        let name = self.dead_letter_name();
+        let letters = match self.service.remembered(&name) {
+            Some(url) => Standing::Ours(url),
+            None => self.standing(&name).await?,
+        };
+        if !self.are_dead_letters(&letters) {
+            return Ok(None);
+        }
+        let held = self.held_by(&letters).await?;
+        if held.is_none() {
+            self.service.forget(&name);
+        }
+        Ok(held)
     }
 
     async fn make(&self) -> Result<(), Fault> {
