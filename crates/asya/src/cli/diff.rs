@@ -12,6 +12,7 @@ use crate::inputs::{Cluster, Scope, SideArguments};
         asya diff --old main/ --new branch/           two versions of everything\n  \
         asya diff everything/ --new gpu-a100.yaml     one flavor, as it will be\n  \
         asya diff --cluster --new gpu-a100.yaml       the same, for all actors of a cluster\n  \
+        asya diff --cluster -n ml --new gpu-a100.yaml for those of one namespace\n  \
         asya diff --cluster --new-program ./asya-0.2  another version of the functions\n  \
         asya diff actors/ --old env-v1/ --new env-v2/\n  \
         kubectl get asyncactors,environmentconfigs -A -o yaml | asya diff - --new gpu-a100.yaml\n\n\
@@ -34,7 +35,8 @@ pub struct Diff {
     new: Vec<PathBuf>,
 
     /// Read what is the same on both sides from a cluster: actors of all namespaces, flavors,
-    /// the platform's settings, and what the actors are made of. Files go before it
+    /// (with -n of one), flavors, the platform's settings, and what the actors are made of.
+    /// Files go before it
     #[arg(long)]
     cluster: bool,
 
@@ -54,9 +56,10 @@ pub struct Diff {
     #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
     pub output: DiffForm,
 
-    /// Namespace of actors that name none
-    #[arg(short, long, value_name = "NAME", default_value = "default")]
-    namespace: String,
+    /// Namespace of actors that name none, "default" unless given. With --cluster it is the
+    /// only one whose actors are compared
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<String>,
 }
 
 impl Diff {
@@ -67,15 +70,16 @@ impl Diff {
 
     /// What is to be read.
     pub fn arguments(self) -> SideArguments {
+        let scope = self.namespace.clone().map_or(Scope::All, Scope::Namespace);
         SideArguments {
             cluster: self.cluster.then_some(Cluster {
                 context: self.context,
-                scope: Scope::All,
+                scope,
             }),
             shared: self.shared,
             old: self.old,
             new: self.new,
-            namespace: self.namespace,
+            namespace: self.namespace.unwrap_or_else(|| "default".to_owned()),
         }
     }
 }

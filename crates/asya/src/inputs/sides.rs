@@ -8,7 +8,7 @@ use actor::{ENVIRONMENT_CONFIG, labels};
 use serde_json::{Map, Value};
 
 use super::InputError;
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Scope};
 use super::compositions::{is_actor, is_legacy_actor, read};
 use super::example::Example;
 use super::files::{Files, STANDARD_INPUT, yaml_files};
@@ -19,7 +19,8 @@ use crate::pipeline::{COMPOSITE, COMPOSITION, Composite, Machinery, Object, RESO
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SideArguments {
     /// A cluster whose actors are the same on both sides, with all that they are made from
-    /// and made of, unless files have another version of it.
+    /// and made of, unless files have another version of it. Of one namespace of it only that
+    /// one's actors are compared.
     pub cluster: Option<Cluster>,
     /// What is the same on both sides, unless a side has another version of it.
     pub shared: Vec<PathBuf>,
@@ -61,8 +62,14 @@ pub fn sides(arguments: &SideArguments, versions: [Version; 2]) -> Result<Loaded
     let mut shared = in_cluster(arguments.cluster.as_ref())?;
     shared.extend(own?);
     let [of_old, of_new] = versions;
-    let old = side(of_old, &shared, &old?, &arguments.namespace)?;
-    let new = side(of_new, &shared, &new?, &arguments.namespace)?;
+    let mut old = side(of_old, &shared, &old?, &arguments.namespace)?;
+    let mut new = side(of_new, &shared, &new?, &arguments.namespace)?;
+    if let Some(Scope::Namespace(name)) = arguments.cluster.as_ref().map(|it| &it.scope) {
+        // Those of files too: beside a part of the cluster the others would all seem to be new.
+        for side in [&mut old, &mut new] {
+            side.actors.retain(|id, _| id.namespace == *name);
+        }
+    }
     if old.actors.is_empty() && new.actors.is_empty() {
         let cluster = arguments.cluster.as_ref().map(|_| CLUSTER.to_owned());
         let files = paths().map(|path| path.display().to_string());

@@ -115,6 +115,30 @@ fn the_blast_radius_of_a_file_is_that_of_the_whole_cluster() {
 }
 
 #[test]
+fn of_one_namespace_only_its_actors_are_compared() {
+    let folder = cluster(ACTOR, "");
+    let elsewhere = ACTOR.replace("namespace: prod", "namespace: test");
+    folder.add("branch.yaml", &format!("{ACTOR}---{elsewhere}"));
+    folder.add("gpu.yaml", &FLAVOR.replace("low", "high"));
+    let (run, calls) = compared(&folder, "-n prod --new branch.yaml --new gpu.yaml");
+    assert_eq!((run.code, run.talk.as_str()), (1, ""), "{}", run.output);
+    let first = "1 of 1 actors changes: 1 restarts its pods\n";
+    assert!(run.output.starts_with(first), "{}", run.output);
+    let scope = " --output json --namespace prod";
+    assert!(calls.lines().all(|call| call.ends_with(scope)), "{calls}");
+    // Claims are in namespaces, and what Crossplane makes of them is not.
+    let other = OF_CLAIM.replace("one", "two").replace("prod", "test");
+    let folder = cluster(CLAIM, &format!("{OF_CLAIM}---{other}"));
+    folder.add("gpu.yaml", &FLAVOR.replace("low", "high"));
+    let (run, _) = compared(&folder, "--namespace prod --new gpu.yaml");
+    assert!(run.output.starts_with(first), "{}", run.output);
+    let (run, _) = compared(&folder, "--namespace empty --new gpu.yaml");
+    let nothing = "error: no XR among the cluster, gpu.yaml\n";
+    assert!(run.talk.starts_with(nothing), "{}", run.talk);
+    assert_eq!((run.code, run.output.as_str()), (2, ""));
+}
+
+#[test]
 fn what_lives_keeps_what_it_has() {
     let folder = cluster(ACTOR, "");
     folder.add("moved.yaml", &PLATFORM.replace("us-east-1", "us-west-2"));
