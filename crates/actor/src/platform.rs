@@ -52,7 +52,8 @@ pub struct Platform {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SidecarDefaults {
-    /// Its image.
+    /// Its image, of actors that name none. Unless given: `sidecarImage` of the step's input, else
+    /// `ASYA_SIDECAR_IMAGE` of the function, else `asya-sidecar:latest`.
     pub image: Option<String>,
     /// Its pull policy.
     pub image_pull_policy: Option<PullPolicy>,
@@ -75,7 +76,8 @@ pub struct RuntimeDefaults {
     pub script: Option<String>,
     /// A released version of our script; the newest unless given.
     pub version: Option<String>,
-    /// Image of the REST adapter in mode Binding.
+    /// Image of the REST adapter in mode Binding, where neither the actor nor a flavor names one.
+    /// There is no other: without any, the actor is a ConfigError.
     pub adapter_image: Option<String>,
 }
 

@@ -3,8 +3,8 @@
 use function_kit::{CommonInput, QueueInput};
 use serde::{Deserialize, Deserializer};
 
-/// Input of the step `inject-sidecar` (`inject-sidecar.fn.asya.sh/v1alpha1`, kind
-/// `Input`). None is needed after render-deployment.
+/// Input of the step: `inject-sidecar.fn.asya.sh/v1alpha1`, kind `Input`. None is
+/// needed after render-deployment.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]

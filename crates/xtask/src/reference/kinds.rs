@@ -44,6 +44,11 @@ pub(super) fn flavors() -> Result<String> {
             .iter()
             .filter(|(name, _)| !INFRASTRUCTURE.contains(&name.as_str()))
             .map(|(name, property)| {
+                let (name, property) = match name.as_str() {
+                    // The rest of it is the actor's alone.
+                    "queue" => ("queue.deadLetter", &property["properties"]["deadLetter"]),
+                    name => (name, property),
+                };
                 [
                     format!("`{name}`"),
                     merged(property).to_owned(),
@@ -52,7 +57,7 @@ pub(super) fn flavors() -> Result<String> {
             }),
     );
     page.text(&format!(
-        "A flavor cannot set {}: they are left out before anything is compared. Of `queue` it gives `deadLetter` only.",
+        "A flavor cannot set {}: they are left out before anything is compared. `queue.adopt` and `queue.deletionPolicy` are the actor's own word: a flavor that gives one ends the pass of every actor that names it.",
         INFRASTRUCTURE.map(|name| format!("`{name}`")).join(", ")
     ));
     Ok(page.end())
