@@ -34,7 +34,7 @@ const OF_A_CLUSTER: [&str; 19] = [
 /// Flavors that pages name and do not show.
 const SHARED_FLAVORS: [&str; 2] = [
     "examples/gpu-inference/flavors.yaml",
-    "crates/asya/src/init/flavors.yaml",
+    "install/flavors/small.yaml",
 ];
 
 /// Kinds that commands of the page itself judge: the block must say `# file: …`.
@@ -70,6 +70,24 @@ fn every_manifest_is_valid() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(judged >= 15, "only {judged} actors were found");
+}
+
+/// Whoever copies the page's scrape job has what `install/` holds for those who have one.
+#[test]
+fn relabelling_is_the_same_on_the_page_and_in_its_file() {
+    const KEY: &str = "metric_relabel_configs";
+    let page = Page::read("docs/observability.md");
+    let blocks = page.blocks();
+    let jobs = blocks
+        .iter()
+        .filter(|block| block.note("part of") == Some("prometheus.yml"))
+        .flat_map(|block| actor::yaml::documents(&block.text).unwrap());
+    let on_page: Vec<Value> = jobs
+        .filter_map(|document| document.pointer("/scrape_configs/0")?.get(KEY).cloned())
+        .collect();
+    let of_file = tests::examples::documents(&repository().join("install/prometheus/relabelling.yaml"));
+    assert_eq!(on_page, [of_file[0][KEY].clone()]);
+    assert!(on_page[0][0]["regex"].is_string(), "{on_page:?}");
 }
 
 /// Whether a step's input has fields that the step knows, and no others.

@@ -36,6 +36,9 @@ pub struct File {
     pub text: String,
 }
 
+/// The flavor, which `asya install platform` has as its sample too.
+const FLAVOR: &str = include_str!("../../../../install/flavors/small.yaml");
+
 /// The files of a folder that every command of this program takes as it is.
 pub fn files(first: &First) -> Vec<File> {
     let platform = match first.transport {
@@ -44,7 +47,7 @@ pub fn files(first: &First) -> Vec<File> {
     };
     let templates = [
         ("xr.yaml", "the actor", include_str!("xr.yaml")),
-        ("flavors.yaml", "a flavor", include_str!("flavors.yaml")),
+        ("flavors.yaml", "a flavor", FLAVOR),
         ("platform.yaml", "the platform's settings", platform),
         (
             "tests.yaml",
