@@ -7,31 +7,21 @@
     reason = "a test that cannot go on panics"
 )]
 
+mod steps;
+
 use std::collections::HashMap;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
 
 use function_asya::Config;
 use function_kit::cases::form;
+use function_kit::cases::log::Log;
 use function_sdk_rust::proto::v1::{
     CredentialData, Credentials, RunFunctionRequest, RunFunctionResponse, credentials::Source,
 };
 use serde_json::{Value, json};
+use steps::STEPS;
 use tracing_subscriber::fmt;
 
 const SECRET: &str = "hunter2-correct-horse";
-
-type Run = fn(RunFunctionRequest) -> RunFunctionResponse;
-
-/// In the order of the pipeline.
-const STEPS: [Run; 6] = [
-    function_resolve_flavors::run,
-    function_render_queue::run,
-    function_render_deployment::run,
-    |request| function_inject_sidecar::run(request, &Config::default()),
-    function_render_scaledobject::run,
-    function_report_status::run,
-];
 
 /// Where a secret may stand, as a path into the spec, and what a step expects there.
 const PLACES: [&str; 9] = [
@@ -171,34 +161,17 @@ fn answer(what: &str, request: &RunFunctionRequest) {
     }
 
     let mut request = request.clone();
-    for (index, step) in STEPS.iter().enumerate() {
+    for (name, step) in STEPS {
         let response = step(request.clone());
-        assert_hidden(&format!("{what}, step {}", index + 1), &response);
+        assert_hidden(&format!("{what}, {name}"), &response);
         request.desired = response.desired;
         request.context = response.context;
     }
 }
 
-/// Where the log of the test goes.
-#[derive(Clone, Default)]
-struct Buffer(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Buffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0
-            .lock()
-            .expect("nobody panics while it writes")
-            .write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn a_secret_is_seen_by_the_pod_alone() {
-    let log = Buffer::default();
+    let log = Log::default();
     let writer = log.clone();
     let subscriber = fmt()
         .json()
@@ -225,8 +198,7 @@ fn a_secret_is_seen_by_the_pod_alone() {
             }
         }
     });
-    let log = log.0.lock().expect("nobody panics while it writes");
-    let log = String::from_utf8_lossy(&log);
+    let log = log.text();
     assert!(
         log.contains("Flavors applied"),
         "the log is looked at: {log}"

@@ -1,42 +1,21 @@
 //! The log lines: what people look for in them, and what must never be there.
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
-
 use function_kit::cases::form;
+use function_kit::cases::log::Log;
 use serde_json::{Value, json};
 use tracing_subscriber::fmt;
-
-/// Where the log of one test goes.
-#[derive(Clone, Default)]
-struct Buffer(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Buffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0
-            .lock()
-            .expect("no test panics while it writes")
-            .write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// The log lines that the answer to a request leaves, in the form in which the
 /// function writes them.
 fn log_of(request: &Value) -> Vec<Value> {
-    let buffer = Buffer::default();
-    let writer = buffer.clone();
+    let log = Log::default();
+    let writer = log.clone();
     let subscriber = fmt().json().with_writer(move || writer.clone()).finish();
     let request = form::request(request).expect("a request in its form");
     tracing::subscriber::with_default(subscriber, || function_resolve_flavors::run(request));
-    let bytes = buffer.0.lock().expect("no test panics while it writes");
-    let lines = bytes.split(|byte| *byte == b'\n');
-    lines
-        .filter(|line| !line.is_empty())
-        .map(|line| serde_json::from_slice(line).expect("a line of JSON"))
+    let text = log.text();
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
         .collect()
 }
 

@@ -6,7 +6,7 @@
 //! users give them. Nobody runs pods: the node says that they run, and the test runs our programs.
 //! `cargo xtask e2e` builds all of it and plays the story, whose times are printed.
 
-mod bound;
+mod borrowed;
 mod chapters;
 mod ends;
 mod kubelet;
@@ -49,7 +49,7 @@ async fn an_actor_lives_as_its_documents_tell() {
     drop(echo);
     ends::leave_the_queue_and_come_back(&world, &spec).await;
     world.check_that_all_had_their_rights().await;
-    bound::borrow_a_workload(&world).await;
+    borrowed::borrow_a_workload(&world).await;
 }
 
 /// Shorter: what differs is how actors are made known, and where their conditions go. Here nobody

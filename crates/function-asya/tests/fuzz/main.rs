@@ -10,40 +10,25 @@
 mod corpus;
 mod judge;
 mod mutation;
+#[path = "../steps/mod.rs"]
+mod steps;
 
 use std::sync::LazyLock;
 
 use function_asya::Config;
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use proptest::prelude::*;
 use serde_json::Value;
 
 use corpus::Corpus;
 use mutation::Mutation;
+use steps::{Run, STEPS};
 
 static CORPUS: LazyLock<Corpus> = LazyLock::new(Corpus::read);
 
-type Run = fn(RunFunctionRequest) -> RunFunctionResponse;
-
-const FUNCTIONS: [(&str, Run); 7] = [
-    ("function-resolve-flavors", function_resolve_flavors::run),
-    ("function-render-queue", function_render_queue::run),
-    (
-        "function-render-deployment",
-        function_render_deployment::run,
-    ),
-    ("function-inject-sidecar", |request| {
-        function_inject_sidecar::run(request, &Config::default())
-    }),
-    (
-        "function-render-scaledobject",
-        function_render_scaledobject::run,
-    ),
-    ("function-report-status", function_report_status::run),
-    ("function-asya", |request| {
-        function_asya::run(request, &Config::default())
-    }),
-];
+/// All steps in one call.
+const ALL: (&str, Run) = ("function-asya", |request| {
+    function_asya::run(request, &Config::default())
+});
 
 /// Sends the request through every function.
 fn check(document: &Value) -> Result<(), String> {
@@ -51,7 +36,7 @@ fn check(document: &Value) -> Result<(), String> {
     let Ok(request) = mutation::request(document) else {
         return Ok(());
     };
-    for (name, run) in FUNCTIONS {
+    for (name, run) in STEPS.into_iter().chain([ALL]) {
         judge::judge(&request, run).map_err(|fault| format!("{name}: {fault}"))?;
     }
     Ok(())

@@ -11,6 +11,7 @@
 
 pub mod any;
 pub mod form;
+pub mod log;
 
 use std::fs;
 use std::path::{Path, PathBuf};

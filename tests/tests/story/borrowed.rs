@@ -16,7 +16,7 @@ const MODEL: &str = "vllm";
 /// An actor is bound to a Deployment of three replicas, sleeps when there is nothing to do, and goes
 /// while it sleeps: the Deployment has its three replicas again, and nothing of the actor's.
 pub(crate) async fn borrow_a_workload(world: &World) {
-    let documents = documents(&repository().join("tests/story/bound.yaml"));
+    let documents = documents(&repository().join("tests/story/borrowed.yaml"));
     let [deployment, spec] = documents.as_slice() else {
         panic!("a Deployment and a spec");
     };
