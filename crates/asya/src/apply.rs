@@ -13,8 +13,7 @@ pub struct Kubectl {
     pub context: Option<String>,
 }
 
-/// Why the cluster is not as it should be. What kubectl says about it stands on standard error
-/// already.
+/// Why the cluster is not as it should be.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     /// There is no kubectl.
@@ -23,25 +22,36 @@ pub enum ApplyError {
     /// kubectl takes no input, or gives no output.
     #[error("cannot speak with kubectl: {0}")]
     Pipe(#[source] io::Error),
-    /// kubectl has failed.
+    /// kubectl has failed. What it has said about it is told before this.
     #[error("kubectl {0} failed: see above")]
     Failed(&'static str),
 }
 
+/// What kubectl has said, and what came of it.
+#[derive(Debug)]
+pub struct Answer {
+    /// What it has written to standard output.
+    pub output: String,
+    /// What it has written to standard error, also where all is well.
+    pub talk: String,
+    /// Whether it has failed.
+    pub outcome: Result<(), ApplyError>,
+}
+
 impl Kubectl {
-    /// Applies a stream of YAML documents, in its order; what kubectl says of each.
+    /// Applies a stream of YAML documents, in its order.
     ///
     /// # Errors
-    /// When kubectl does not run, or fails.
-    pub fn apply(&self, text: &str) -> Result<String, ApplyError> {
+    /// When kubectl does not run.
+    pub fn apply(&self, text: &str) -> Result<Answer, ApplyError> {
         self.run("apply", &["--filename".to_owned(), "-".to_owned()], text)
     }
 
     /// Waits for what these arguments say, five minutes at most.
     ///
     /// # Errors
-    /// When kubectl does not run, or it is not so in time.
-    pub fn wait(&self, arguments: &[String]) -> Result<String, ApplyError> {
+    /// When kubectl does not run.
+    pub fn wait(&self, arguments: &[String]) -> Result<Answer, ApplyError> {
         let mut all = vec![PATIENCE.to_owned()];
         all.extend_from_slice(arguments);
         self.run("wait", &all, "")
@@ -52,7 +62,7 @@ impl Kubectl {
         verb: &'static str,
         arguments: &[String],
         input: &str,
-    ) -> Result<String, ApplyError> {
+    ) -> Result<Answer, ApplyError> {
         let mut command = Command::new("kubectl");
         command.arg(verb).args(arguments);
         if let Some(context) = &self.context {
@@ -61,6 +71,7 @@ impl Kubectl {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .map_err(ApplyError::NoKubectl)?;
         if let Some(mut stdin) = child.stdin.take() {
@@ -72,9 +83,12 @@ impl Kubectl {
             }
         }
         let output = child.wait_with_output().map_err(ApplyError::Pipe)?;
-        if !output.status.success() {
-            return Err(ApplyError::Failed(verb));
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        let is_done = output.status.success();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(Answer {
+            output: text(&output.stdout),
+            talk: text(&output.stderr),
+            outcome: is_done.then_some(()).ok_or(ApplyError::Failed(verb)),
+        })
     }
 }

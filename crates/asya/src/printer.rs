@@ -39,6 +39,11 @@ impl Printer {
         talk(Style::new().yellow().bold(), "warning", message);
     }
 
+    /// Tells what another program has said, as it has said it.
+    pub fn pass_on(&self, talk: &str) {
+        let _ = anstream::stderr().write_all(talk.as_bytes());
+    }
+
     /// Tells what is being done, where that takes longer than a second and somebody is
     /// looking: until the answer is dropped, which must be before anything is written.
     pub fn progress(&self, what: &str) -> Progress {

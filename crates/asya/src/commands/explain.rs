@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::cli::{Explain, Form};
 use crate::explain::{Explanation, document, explain, table};
 use crate::inputs;
+use crate::pipeline::Inputs;
 use crate::printer::Printer;
 
 use super::render::fail;
@@ -24,9 +25,17 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
     let Some(functions) = functions(printer) else {
         return Ok(ExitStatus::Error);
     };
+    let progress = printer.progress(&format!("explaining {} actors", loaded.cases.len()));
+    let explained = |inputs: Inputs| (explain(&inputs, &functions), inputs);
+    let cases: Vec<_> = loaded
+        .cases
+        .into_iter()
+        .map(|it| (it.name, it.inputs.map(explained)))
+        .collect();
+    drop(progress);
     let mut explanations = Vec::new();
-    let status = each(loaded.cases, printer, |name, inputs| {
-        Ok(match explain(&inputs, &functions) {
+    let status = each(cases, printer, |name, (explained, inputs)| {
+        Ok(match explained {
             Err(error) => fail(name, &inputs, &error, printer),
             Ok(explanation) => {
                 for fault in &explanation.faults {

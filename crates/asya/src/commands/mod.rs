@@ -15,8 +15,8 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
-use crate::inputs::{Case, InputError};
-use crate::pipeline::{Functions, Inputs};
+use crate::inputs::InputError;
+use crate::pipeline::Functions;
 use crate::printer::Printer;
 use crate::steps;
 use function_kit::report;
@@ -83,17 +83,17 @@ fn functions(printer: &Printer) -> Option<Functions> {
         .ok()
 }
 
-/// Does the same with each XR. All are done, whatever becomes of the others; the
-/// worst outcome is that of the command.
-fn each(
-    cases: Vec<Case>,
+/// Does the same with each XR, by its name. All are done, whatever becomes of the others;
+/// the worst outcome is that of the command.
+fn each<T>(
+    cases: impl IntoIterator<Item = (String, Result<T, InputError>)>,
     printer: &Printer,
-    mut command: impl FnMut(&str, Inputs) -> io::Result<ExitStatus>,
+    mut command: impl FnMut(&str, T) -> io::Result<ExitStatus>,
 ) -> io::Result<ExitStatus> {
     let mut worst = ExitStatus::Success;
-    for Case { name, inputs } in cases {
-        let status = match inputs {
-            Ok(inputs) => command(&name, inputs)?,
+    for (name, case) in cases {
+        let status = match case {
+            Ok(case) => command(&name, case)?,
             Err(error) => refuse(&error, printer),
         };
         worst = worst.max(status);

@@ -25,7 +25,8 @@ pub(super) fn run(arguments: Render, printer: &Printer) -> io::Result<ExitStatus
     let Some(functions) = functions(printer) else {
         return Ok(ExitStatus::Error);
     };
-    each(loaded.cases, printer, |name, inputs| {
+    let cases = loaded.cases.into_iter().map(|it| (it.name, it.inputs));
+    each(cases, printer, |name, inputs| {
         match render(&inputs, &functions) {
             Ok(rendered) => show(name, &inputs, rendered, include, printer),
             Err(error) => Ok(fail(name, &inputs, &error, printer)),
