@@ -34,9 +34,8 @@ pub struct Diff {
     #[arg(long, value_name = "PATH", required_unless_present_any = ["old", "old_program", "new_program"])]
     new: Vec<PathBuf>,
 
-    /// Read what is the same on both sides from a cluster: actors of all namespaces, flavors,
-    /// (with -n of one), flavors, the platform's settings, and what the actors are made of.
-    /// Files go before it
+    /// Read what is the same on both sides from a cluster: actors of all namespaces (with -n of
+    /// one), flavors, the platform's settings, and what the actors are made of. Files go before it
     #[arg(long)]
     cluster: bool,
 
