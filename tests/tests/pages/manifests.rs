@@ -85,7 +85,8 @@ fn relabelling_is_the_same_on_the_page_and_in_its_file() {
     let on_page: Vec<Value> = jobs
         .filter_map(|document| document.pointer("/scrape_configs/0")?.get(KEY).cloned())
         .collect();
-    let of_file = tests::examples::documents(&repository().join("install/prometheus/relabelling.yaml"));
+    let of_file =
+        tests::examples::documents(&repository().join("install/prometheus/relabelling.yaml"));
     assert_eq!(on_page, [of_file[0][KEY].clone()]);
     assert!(on_page[0][0]["regex"].is_string(), "{on_page:?}");
 }
