@@ -1,9 +1,9 @@
 //! Go's duration notation, as actors write timeouts (`90s`, `1h30m`, `1.5m`).
 //!
 //! Follows the grammar of Go's `time.ParseDuration`: a sequence of decimal
-//! numbers with units `ns`, `us`, `µs`, `ms`, `s`, `m`, `h`. A lone `0` is
-//! allowed; days are not. Negative durations make no sense here and are
-//! refused.
+//! numbers with units `ns`, `us`, `µs`, `ms`, `s`, `m`, `h`, less than 2^63
+//! nanoseconds together. A lone `0` is allowed; days are not. Negative durations
+//! make no sense here and are refused.
 
 use std::time::Duration;
 
@@ -15,10 +15,12 @@ pub struct ParseDurationError {
     pub text: String,
 }
 
-const NANOS: [(&str, u128); 7] = [
+/// The micro sign is in Unicode twice, as itself and as the Greek letter.
+const NANOS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
-    ("µs", 1_000),
+    ("\u{b5}s", 1_000),
+    ("\u{3bc}s", 1_000),
     ("ms", 1_000_000),
     ("s", 1_000_000_000),
     ("m", 60_000_000_000),
@@ -28,7 +30,7 @@ const NANOS: [(&str, u128); 7] = [
 /// Reads a Go duration that is not negative.
 pub fn parse(text: &str) -> Result<Duration, ParseDurationError> {
     parse_nanos(text)
-        .and_then(|nanos| u64::try_from(nanos).ok())
+        .filter(|nanos| i64::try_from(*nanos).is_ok())
         .map(Duration::from_nanos)
         .ok_or_else(|| ParseDurationError {
             text: text.to_owned(),
@@ -43,13 +45,13 @@ pub fn parse_or_seconds(text: &str) -> Result<Duration, ParseDurationError> {
     }
 }
 
-fn parse_nanos(text: &str) -> Option<u128> {
+fn parse_nanos(text: &str) -> Option<u64> {
     let text = text.strip_prefix('+').unwrap_or(text);
     if text == "0" {
         return Some(0);
     }
     let mut rest = text;
-    let mut nanos = 0u128;
+    let mut nanos = 0_u64;
     while !rest.is_empty() {
         let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (digits, tail) = rest.split_at(number);
@@ -65,27 +67,41 @@ fn parse_nanos(text: &str) -> Option<u128> {
 }
 
 /// `digits`, a decimal number, times `scale`, in whole nanoseconds.
-fn scaled(digits: &str, scale: u128) -> Option<u128> {
+fn scaled(digits: &str, scale: u64) -> Option<u64> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
         return None;
     }
-    let whole: u128 = if whole.is_empty() {
+    let whole = if whole.is_empty() {
         0
     } else {
-        whole.parse().ok()?
+        whole.parse::<u64>().ok()?
     };
-    // Digits beyond a nanosecond of an hour carry no weight; Go drops them too.
-    let fraction = &fraction[..fraction.len().min(18)];
-    let parts: u128 = if fraction.is_empty() {
-        0
-    } else {
-        fraction.parse().ok()?
-    };
-    let divisor = 10u128.pow(u32::try_from(fraction.len()).ok()?);
     whole
         .checked_mul(scale)?
-        .checked_add(parts * scale / divisor)
+        .checked_add(scaled_fraction(fraction, scale))
+}
+
+/// The digits after the point times `scale`, rounded exactly as Go does, whose sidecar must not
+/// see another timeout than the queue: 64-bit floats, of the digits that fit into 63 bits.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "Go rounds here, and the product is positive and less than an hour"
+)]
+fn scaled_fraction(fraction: &str, scale: u64) -> u64 {
+    let (mut digits, mut power) = (0_u64, 1_f64);
+    for digit in fraction.bytes().map(|byte| u64::from(byte - b'0')) {
+        let tens = digits.checked_mul(10);
+        let next = tens.and_then(|tens| tens.checked_add(digit));
+        let Some(next) = next.filter(|next| *next <= 1 << 63) else {
+            break;
+        };
+        digits = next;
+        power *= 10.0;
+    }
+    (digits as f64 * (scale as f64 / power)) as u64
 }
 
 /// Writes a duration the way people do: whole seconds as `300s`, and
@@ -118,7 +134,8 @@ mod tests {
             (".5s", Some(500_000_000), "no digit before the point"),
             ("5.s", Some(5_000_000_000), "no digit after the point"),
             ("100ms", Some(100_000_000), "milliseconds are not minutes"),
-            ("1µs", Some(1_000), "the micro sign"),
+            ("1\u{b5}s", Some(1_000), "the micro sign"),
+            ("1\u{3bc}s", Some(1_000), "the Greek letter"),
             ("+2s", Some(2_000_000_000), "an explicit plus"),
             ("-2s", None, "negative makes no sense for a timeout"),
             ("2", None, "a unit is needed"),
@@ -128,6 +145,12 @@ mod tests {
             (".s", None, "a point alone"),
             ("1.2.3s", None, "two points"),
             ("1 s", None, "spaces"),
+            (
+                "9223372036854775807ns",
+                Some(9_223_372_036_854_775_807),
+                "the longest",
+            ),
+            ("9223372036854775808ns", None, "a nanosecond more"),
             ("99999999999h", None, "too long to hold"),
         ];
         for (text, nanos, reason) in CASES {

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// Longest DNS-1123 label, and so the longest actor name, in characters.
 pub const LABEL_MAX: usize = 63;
+/// Most characters of a label's value.
+pub const LABEL_VALUE_MAX: usize = 63;
 /// Longest name of an actor that runs as a StatefulSet: its pods carry
 /// `<name>-<revision hash>` as a label value, which must fit [`LABEL_MAX`].
 pub const STATEFUL_SET_MAX: usize = 52;
@@ -157,6 +159,17 @@ pub fn is_subdomain(name: &str) -> bool {
     name.len() <= SUBDOMAIN_MAX && name.split('.').all(is_label_of_any_length)
 }
 
+/// Whether `text` can be the value of a label and says something: Kubernetes also takes
+/// an empty one.
+pub fn is_label_value(text: &str) -> bool {
+    let inside = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
+    let at_end = |c: char| c.is_ascii_alphanumeric();
+    text.len() <= LABEL_VALUE_MAX
+        && text.starts_with(at_end)
+        && text.ends_with(at_end)
+        && text.chars().all(inside)
+}
+
 fn is_label_of_any_length(name: &str) -> bool {
     let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = name.as_bytes();
@@ -216,6 +229,22 @@ mod tests {
                 valid,
                 "{name:?}: {reason}"
             );
+        }
+    }
+
+    #[test]
+    fn label_values_are_told_from_other_texts() {
+        let cases = [
+            ("sqs", true, "the usual form"),
+            ("Main_Broker.2", true, "everything that is allowed"),
+            ("my broker", false, "a space"),
+            ("-sqs", false, "starts with a dash"),
+            ("sqs.", false, "ends with a dot"),
+            ("", false, "empty"),
+            (&"a".repeat(64), false, "one character too many"),
+        ];
+        for (text, valid, reason) in cases {
+            assert_eq!(is_label_value(text), valid, "{text:?}: {reason}");
         }
     }
 

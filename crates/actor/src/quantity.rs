@@ -4,6 +4,8 @@
 //! decimal number with one of the suffixes `n u m k M G T P E`, `Ki Mi Gi Ti
 //! Pi Ei`, or a decimal exponent. Only the form is checked and numbers are
 //! written as texts; nothing is computed, so nothing is rounded.
+//! Stricter than the API server in two places: there must be a digit, where it reads
+//! `Gi` as 0, and an exponent has a bound, [`EXPONENT_MAX`].
 
 use merge::FieldPath;
 use serde_json::{Map, Number, Value};
@@ -19,6 +21,11 @@ pub struct ParseQuantityError {
 const SUFFIXES: [&str; 16] = [
     "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei",
 ];
+
+/// Largest exponent, and with a minus the least. Kubernetes accepts any: it cuts them to
+/// 32 bits, and computes `1e999999999` digit by digit, which keeps its API server and
+/// scheduler busy for minutes. The largest quantity that it can hold is below `1e19`.
+pub const EXPONENT_MAX: i16 = 999;
 
 /// The quantity as the text that Kubernetes stores: `2` becomes `"2"`, `0.5`
 /// becomes `"0.5"`, a valid text stays as it is.
@@ -86,10 +93,9 @@ pub fn complete_requests(
 
 /// A number as a plain decimal text: integral ones without a fraction.
 pub fn number_text(number: &Number) -> String {
-    match (number.as_i64(), number.as_f64()) {
-        (Some(integer), _) => integer.to_string(),
-        (None, Some(float)) => format!("{float}"),
-        (None, None) => number.to_string(),
+    match number.as_f64() {
+        Some(float) if number.is_f64() => format!("{float}"),
+        _ => number.to_string(),
     }
 }
 
@@ -107,11 +113,9 @@ fn is_decimal(digits: &str) -> bool {
 }
 
 fn is_exponent(suffix: &str) -> bool {
-    let Some(power) = suffix.strip_prefix(['e', 'E']) else {
-        return false;
-    };
-    let power = power.strip_prefix(['+', '-']).unwrap_or(power);
-    !power.is_empty() && power.bytes().all(|byte| byte.is_ascii_digit())
+    let power = suffix.strip_prefix(['e', 'E']);
+    let power = power.and_then(|power| power.parse::<i16>().ok());
+    power.is_some_and(|power| (-EXPONENT_MAX..=EXPONENT_MAX).contains(&power))
 }
 
 #[cfg(test)]
@@ -137,6 +141,16 @@ mod tests {
                 Some("12345678901234567890"),
                 "never through a float",
             ),
+            (
+                json!(u64::MAX),
+                Some("18446744073709551615"),
+                "nor is a number",
+            ),
+            (json!("1e+0999"), Some("1e+0999"), "the largest exponent"),
+            (json!("1e1000"), None, "an exponent beyond it"),
+            (json!("1e99999999999999999999"), None, "one beyond all"),
+            (json!("1e+"), None, "an exponent without digits"),
+            (json!("Gi"), None, "a suffix alone"),
             (json!("8 Gi"), None, "no spaces"),
             (json!("lots"), None, "no number"),
             (json!("1.2.3"), None, "two points"),

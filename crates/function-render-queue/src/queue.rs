@@ -1,6 +1,6 @@
 //! The `Queue` object.
 
-use actor::names::EXTERNAL_NAME;
+use actor::names::{EXTERNAL_NAME, LABEL_VALUE_MAX, is_label_value};
 use actor::queue::{DeletionPolicy, ForProvider, KIND, QueueSpec};
 use actor::transport::{Config, TransportError};
 use actor::{PROVIDER_API_VERSION, labels};
@@ -11,8 +11,6 @@ use crate::Wanted;
 
 /// All that a provider may do but `Delete`: the queue outlives its object.
 const WITHOUT_DELETE: [&str; 4] = ["Observe", "Create", "Update", "LateInitialize"];
-/// Most characters of a label's value.
-const LABEL_VALUE_MAX: usize = 63;
 
 /// The object. What its user should know of the queue's settings goes to `notes`.
 pub(crate) fn object(wanted: &Wanted<'_>, notes: &mut Vec<String>) -> Result<Value, Fault> {
@@ -61,35 +59,4 @@ pub(crate) fn object(wanted: &Wanted<'_>, notes: &mut Vec<String>) -> Result<Val
         "metadata": metadata,
         "spec": spec,
     }))
-}
-
-/// Whether Kubernetes takes `text` as the value of a label.
-fn is_label_value(text: &str) -> bool {
-    let inside = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
-    let at_end = |c: char| c.is_ascii_alphanumeric();
-    text.len() <= LABEL_VALUE_MAX
-        && text.starts_with(at_end)
-        && text.ends_with(at_end)
-        && text.chars().all(inside)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn label_values_are_told_from_other_texts() {
-        let cases = [
-            ("sqs", true, "the usual form"),
-            ("Main_Broker.2", true, "everything that is allowed"),
-            ("my broker", false, "a space"),
-            ("-sqs", false, "starts with a dash"),
-            ("sqs.", false, "ends with a dot"),
-            ("", false, "empty"),
-            (&"a".repeat(64), false, "one character too many"),
-        ];
-        for (text, valid, reason) in cases {
-            assert_eq!(is_label_value(text), valid, "{text:?}: {reason}");
-        }
-    }
 }

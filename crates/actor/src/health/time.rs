@@ -56,28 +56,48 @@ impl FromStr for Time {
 /// `YYYY-MM-DDThh:mm:ssZ`; a fraction of a second is left out.
 fn read(text: &str) -> Option<Time> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
-    let time = time.split_once('.').map_or(time, |(whole, _)| whole);
-    let [year, month, day] = numbers(date, '-')?;
-    let [hour, minute, second] = numbers(time, ':')?;
+    let time = match time.split_once('.') {
+        Some((whole, fraction)) => number(fraction).map(|_| whole)?,
+        None => time,
+    };
+    let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
+    let [hour, minute, second] = numbers(time, ':', [2, 2, 2])?;
     let is_valid = (1..=12).contains(&month)
-        && (1..=31).contains(&day)
+        && (1..=length_of_month(year, month)).contains(&day)
         && hour < 24
         && minute < 60
-        && second <= 60;
+        && second < 60;
     let seconds = days(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second;
     is_valid.then_some(Time(seconds))
 }
 
-fn numbers(text: &str, separator: char) -> Option<[i64; 3]> {
-    let mut parts = text
-        .split(separator)
-        .map(|part| part.parse::<u16>().map(i64::from));
-    let numbers = [
-        parts.next()?.ok()?,
-        parts.next()?.ok()?,
-        parts.next()?.ok()?,
-    ];
+/// Three numbers of so many digits each.
+fn numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[i64; 3]> {
+    let mut parts = text.split(separator);
+    let mut numbers = [0; 3];
+    for (read, digits) in numbers.iter_mut().zip(digits) {
+        *read = parts
+            .next()
+            .filter(|part| part.len() == digits)
+            .and_then(number)?;
+    }
     parts.next().is_none().then_some(numbers)
+}
+
+/// The value of one and more digits, of the first nine where there are more.
+fn number(digits: &str) -> Option<i64> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| {
+        digits
+            .bytes()
+            .take(9)
+            .fold(0, |value, byte| value * 10 + i64::from(byte - b'0'))
+    })
+}
+
+fn length_of_month(year: i64, month: i64) -> i64 {
+    let (next_year, next_month) = (year + month / 12, month % 12 + 1);
+    days(next_year, next_month, 1) - days(year, month, 1)
 }
 
 /// Days from 1970-01-01 to that date, by years that begin in March: the leap day is
@@ -154,6 +174,11 @@ mod tests {
             "2026-01-01T00:00:00",
             "2026-01-01T00:00:00+01:00",
             "2026-13-01T00:00:00Z",
+            "2026-02-29T00:00:00Z",
+            "2026-1-1T00:00:00Z",
+            "2026-01-01T+1:00:00Z",
+            "2026-01-01T00:00:60Z",
+            "2026-01-01T00:00:00.Z",
             "2026-01-01T24:00:00Z",
             "2026-01-01-01T00:00:00Z",
         ] {
