@@ -8,7 +8,8 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::Verdict;
-use crate::test::{Results, heading, stream};
+use crate::real::{self, Extent};
+use crate::test::{Results, SKIP_REAL_VARIABLE, heading, stream};
 use crate::workspace::{self, shown};
 
 /// How many cases.
@@ -23,9 +24,10 @@ pub(crate) struct Options {
 /// Test programs that send requests through functions, in the order in which they run.
 const REQUESTS: [(&str, &str); 1] = [("function-asya", "fuzz")];
 
-/// Test programs with other properties.
-const PROPERTIES: [(&str, &str); 6] = [
+/// Test programs with other properties. The second holds our parsers against [`REFERENCE`].
+const PROPERTIES: [(&str, &str); 7] = [
     ("merge", "laws"),
+    ("actor", "parsers"),
     ("function-resolve-flavors", "any_request"),
     ("function-render-queue", "any_request"),
     ("function-render-deployment", "any_request"),
@@ -33,16 +35,23 @@ const PROPERTIES: [(&str, &str); 6] = [
     ("function-render-scaledobject", "any_request"),
 ];
 
+/// The parsers of Kubernetes and Go.
+const REFERENCE: Extent = Extent::Only("reference-parsers");
+
 /// Runs `cargo xtask fuzz`: stops at the first test program that fails.
 pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Result<Verdict> {
+    let real_dir = real::provide_all(root, REFERENCE, out)?;
     let requests = REQUESTS.iter().map(|target| (target, options.cases));
     let fewer = (options.cases / 10).max(1);
     let properties = PROPERTIES.iter().map(|target| (target, fewer));
     for ((package, program), cases) in requests.chain(properties) {
         let mut command = Command::new(workspace::cargo());
         command
-            .args(["test", "--release", "--package", package, "--test", program])
+            .args(["test", "--release", "--all-features"])
+            .args(["--package", package, "--test", program])
             .env("PROPTEST_CASES", cases.to_string())
+            .env(real::DIR_VARIABLE, &real_dir)
+            .env_remove(SKIP_REAL_VARIABLE)
             .current_dir(root);
         heading(&format!("{cases} cases: {}", shown(&command)), out)?;
         if !stream(&mut command, Results::Stdout, &mut Vec::new(), out)? {

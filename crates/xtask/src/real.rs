@@ -2,7 +2,8 @@
 //! versions.
 //!
 //! Every component is a row of [`components::COMPONENTS`] and a folder `real/<folder>/` with its
-//! `go.mod` and `go.sum`, which alone decide the versions.
+//! `go.mod` and `go.sum`, which alone decide the versions, and with Go files where the program is
+//! our own.
 //! They are built into a cache outside the target folder, `cargo clean` leaves them alone, and a
 //! binary whose stamp matches its pins is never built again.
 
@@ -83,13 +84,19 @@ pub(crate) enum Extent {
     Usual,
     /// All of them.
     Whole,
+    /// The one of that name.
+    Only(&'static str),
 }
 
 /// Builds the components that are not in the cache at their pinned versions, and returns the cache
 /// folder.
 pub(crate) fn provide_all(root: &Path, extent: Extent, out: &mut impl Write) -> Result<PathBuf> {
     let cache = Cache::from_environment()?;
-    let is_needed = |component: &Component| extent == Extent::Whole || !component.is_optional;
+    let is_needed = |component: &Component| match extent {
+        Extent::Usual => !component.is_optional,
+        Extent::Whole => true,
+        Extent::Only(name) => component.name == name,
+    };
     let pins = pins_of(root, is_needed)?;
     provide(&cache, &Go::on_path(), &pins, out)?;
     Ok(cache.dir().to_owned())
@@ -328,6 +335,7 @@ mod tests {
     fn a_changed_pin_or_a_lost_binary_is_built_again() {
         for (reason, change) in [
             ("a checksum differs", "pins/demo/go.sum"),
+            ("a file of our own is new", "pins/demo/main.go"),
             ("the stamp is of something else", "cache/bin/demo.stamp"),
         ] {
             let bench = Bench::new();

@@ -17,7 +17,7 @@ use crate::{Verdict, real};
 const BIN_DIR_VARIABLE: &str = "ASYA_BIN_DIR";
 
 /// Set to `1`, tests of the real components do nothing.
-const SKIP_REAL_VARIABLE: &str = "ASYA_SKIP_REAL";
+pub(crate) const SKIP_REAL_VARIABLE: &str = "ASYA_SKIP_REAL";
 
 /// Which stream of a command has the lines that sum up its tests.
 #[derive(Clone, Copy)]

@@ -165,6 +165,17 @@ pub(crate) const COMPONENTS: &[Component] = &[
         is_optional: false,
     },
     Component {
+        // A program of our own around the parsers of Kubernetes and Go.
+        name: "reference-parsers",
+        folder: "parsers",
+        module: "k8s.io/apimachinery",
+        part: Part::Program {
+            package: "asya.sh/real/parsers",
+            variables: &[],
+        },
+        is_optional: false,
+    },
+    Component {
         name: "crossplane-core-kinds",
         folder: "crossplane-core",
         module: "github.com/crossplane/crossplane/v2",

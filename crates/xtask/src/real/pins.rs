@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -46,7 +47,10 @@ impl Pins {
         let go = go_directive(&go_mod)
             .with_context(|| format!("`{}` has no go directive", go_mod_path.display()))?;
         let ldflags = ldflags(component.part.variables(), &version);
-        let digest = digest(&[&go_mod, &go_sum, component.part.source(), &ldflags]);
+        let own_files = own_files(&folder)?;
+        let mut parts = vec![&*go_mod, &go_sum, component.part.source(), &ldflags];
+        parts.extend(own_files.iter().map(String::as_str));
+        let digest = digest(&parts);
         Ok(Self {
             component,
             folder,
@@ -66,6 +70,18 @@ impl fmt::Display for Pins {
 
 fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| cannot("read", path))
+}
+
+/// The Go files of a folder whose program is ours, by name.
+fn own_files(folder: &Path) -> Result<Vec<String>> {
+    let list = || -> io::Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(folder)?;
+        entries.map(|entry| Ok(entry?.path())).collect()
+    };
+    let mut files = list().with_context(|| cannot("read", folder))?;
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "go"));
+    files.sort();
+    files.iter().map(|file| read(file)).collect()
 }
 
 /// The version in a `require` of `module`, in a block or on a line of its own.
