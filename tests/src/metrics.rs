@@ -1,5 +1,6 @@
 //! Metrics of a process, as a scraper gets them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
@@ -37,6 +38,22 @@ pub fn sum(text: &str, family: &str, label: &str) -> u64 {
     sum
 }
 
+/// The sums of a family's counters by the value of a label, such as `verb`.
+pub fn sums_by(text: &str, family: &str, label: &str) -> BTreeMap<String, u64> {
+    let key = format!("{label}=\"");
+    let values = text.lines().filter_map(|line| {
+        let labels = line.strip_prefix(family)?.strip_prefix('{')?;
+        let value = labels.split(key.as_str()).nth(1)?.split('"').next()?;
+        Some(value.to_owned())
+    });
+    let values: BTreeSet<String> = values.collect();
+    let sum_of = |value: String| {
+        let sum = sum(text, family, &format!("{key}{value}\""));
+        (value, sum)
+    };
+    values.into_iter().map(sum_of).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +67,10 @@ mod tests {
             calls_total_seconds{to=\"a\"} 16\n";
         assert_eq!(sum(text, "calls_total", "to=\"a\""), 5);
         assert_eq!(sum(text, "others_total", "to=\"a\""), 0);
+        let by_target = [("a".to_owned(), 5), ("b".to_owned(), 8)];
+        assert_eq!(
+            sums_by(text, "calls_total", "to"),
+            BTreeMap::from(by_target)
+        );
     }
 }

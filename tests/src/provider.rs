@@ -43,9 +43,17 @@ impl Provider {
     /// # Panics
     /// When it serves no metrics.
     pub fn passes(&self, controller: &str) -> u64 {
-        let text = metrics::scrape(self.metrics);
+        let text = self.scrape();
         let label = format!("controller=\"{controller}\"");
         metrics::sum(&text, "controller_runtime_reconcile_total", &label)
+    }
+
+    /// The metrics, as a scraper gets them.
+    ///
+    /// # Panics
+    /// When they are not served.
+    pub fn scrape(&self) -> String {
+        metrics::scrape(self.metrics)
     }
 
     /// Its log, for a test that fails.

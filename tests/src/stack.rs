@@ -16,6 +16,33 @@ use crate::function::{self, Function};
 use crate::metrics;
 use crate::provider::Provider;
 
+/// One of our Compositions for AsyncActors that are no claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pipeline {
+    /// Each step is a function.
+    SixSteps,
+    /// One function runs all steps.
+    OneStep,
+}
+
+impl Pipeline {
+    /// The Composition's name, which is its folder's in `apis/`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SixSteps => "asyncactors.asya.sh",
+            Self::OneStep => "one-step.asyncactors.asya.sh",
+        }
+    }
+
+    /// The functions that it names.
+    pub fn functions(self) -> &'static [&'static str] {
+        match self {
+            Self::SixSteps => &function::ALL,
+            Self::OneStep => &["function-asya"],
+        }
+    }
+}
+
 /// A cluster in which actors are composed. No KEDA, no kubelet and, unless the cluster has them, none
 /// of the controllers of workloads run: tests write what these would say, and, until
 /// [`start_provider`](Stack::start_provider), what the provider would.
@@ -48,17 +75,26 @@ impl Stack {
         cluster.install_kinds().await;
         cluster.install_keda().await;
         let crossplane = Crossplane::start(&cluster).await;
+        Self::start_with(cluster, crossplane, Pipeline::SixSteps).await
+    }
+
+    /// Starts what is ours, but the provider, on a cluster that has our kinds and KEDA's, and waits
+    /// until actors are served.
+    ///
+    /// # Panics
+    /// When something does not start.
+    pub async fn start_with(cluster: Cluster, crossplane: Crossplane, pipeline: Pipeline) -> Self {
         let certificate = crossplane.function_certificate().await;
         let certificate = certificate.to_str().expect("a path in UTF-8");
         let mut stack = Self::of(cluster, crossplane).await;
-        for name in function::ALL {
+        for name in pipeline.functions() {
             let function = Function::start_with(name, &["--tls-certs-dir", certificate]);
             let port = function.address.port();
             stack.crossplane.install_function(name, port).await;
             stack.functions.push(function);
         }
         for file in ["definition.yaml", "composition.yaml"] {
-            let folder = components::repository().join("apis/asyncactors.asya.sh");
+            let folder = components::repository().join("apis").join(pipeline.name());
             stack.apply_file(&folder.join(file)).await;
         }
         stack.until_actors_are_served().await;
@@ -171,6 +207,30 @@ impl Stack {
         let last = functions.find(|function| function.name == last);
         let text = last.expect("the last step was started").scrape();
         metrics::sum(&text, "grpc_server_handled_total", "RunFunction")
+    }
+
+    /// How many calls each function has answered, in the order in which they were started.
+    ///
+    /// # Panics
+    /// When one serves no metrics.
+    pub fn calls(&self) -> Vec<(String, u64)> {
+        let calls = |function: &Function| {
+            let text = function.scrape();
+            metrics::sum(&text, "grpc_server_handled_total", "RunFunction")
+        };
+        let functions = self.functions.iter();
+        functions
+            .map(|function| (function.name.clone(), calls(function)))
+            .collect()
+    }
+
+    /// The provider's metrics.
+    ///
+    /// # Panics
+    /// When it was not started, or serves none.
+    pub fn scrape_provider(&self) -> String {
+        let provider = self.provider.as_ref().expect("the provider was started");
+        provider.scrape()
     }
 
     /// How many passes the provider's controller of ActorHealth objects has made.

@@ -252,6 +252,9 @@ fn start_controller_manager(dir: &Path, port: u16, controllers: &[&str]) -> Proc
         "--secure-port",
         &port.to_string(),
         "--leader-elect=false",
+        // It is not what any test waits for.
+        "--kube-api-qps=500",
+        "--kube-api-burst=1000",
         "--service-account-private-key-file",
         "sa.key",
         "--root-ca-file",

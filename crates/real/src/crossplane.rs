@@ -22,6 +22,9 @@ pub const NAMESPACE: &str = "crossplane-system";
 /// The RBAC manager, and its ServiceAccount.
 const MANAGER: &str = "rbac-manager";
 
+/// Tests change an actor faster than any user: core would soon look at it only now and then.
+const PATIENT: [&str; 2] = ["--circuit-breaker-burst", "100000"];
+
 /// How often `core init` is tried: it does not wait until its own kinds are served, and
 /// is started again by the kubelet elsewhere.
 const TRIES: usize = 10;
@@ -32,6 +35,8 @@ pub struct Crossplane {
     processes: Vec<Process>,
     folder: TempDir,
     client: Client,
+    /// Port of core's metrics.
+    pub metrics: u16,
 }
 
 impl Crossplane {
@@ -43,7 +48,16 @@ impl Crossplane {
     /// # Panics
     /// When it does not start.
     pub async fn start(cluster: &Cluster) -> Self {
-        Self::start_as(cluster, &cluster.kubeconfig(), "External").await
+        Self::start_with_flags(cluster, &PATIENT).await
+    }
+
+    /// Like [`start`](Self::start), with these flags and no others: without any, core is as its users
+    /// have it.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn start_with_flags(cluster: &Cluster, flags: &[&str]) -> Self {
+        Self::start_as(cluster, &cluster.kubeconfig(), "External", flags).await
     }
 
     /// Starts core with the rights that Crossplane's chart gives it, and the RBAC manager if rights
@@ -58,7 +72,7 @@ impl Crossplane {
         make_namespace(&client).await;
         rights::grant(&client, rights).await;
         let kubeconfig = cluster.kubeconfig_of(NAMESPACE, "crossplane").await;
-        let mut crossplane = Self::start_as(cluster, &kubeconfig, "Deployment").await;
+        let mut crossplane = Self::start_as(cluster, &kubeconfig, "Deployment", &PATIENT).await;
         if rights == Rights::Managed {
             let kubeconfig = cluster.kubeconfig_of(NAMESPACE, MANAGER).await;
             let mut command = Command::new(components::program("crossplane-core"));
@@ -72,7 +86,7 @@ impl Crossplane {
         crossplane
     }
 
-    async fn start_as(cluster: &Cluster, kubeconfig: &Path, runtime: &str) -> Self {
+    async fn start_as(cluster: &Cluster, kubeconfig: &Path, runtime: &str, flags: &[&str]) -> Self {
         let client = cluster.client().await;
         let folder = tempfile::tempdir().expect("a temporary folder");
         let dir = folder.path();
@@ -90,8 +104,7 @@ impl Crossplane {
         let mut command = command(kubeconfig, dir);
         command
             .args(["core", "start"])
-            // Tests change an actor faster than any user: core would soon look at it only now and then.
-            .args(["--circuit-breaker-burst", "100000"])
+            .args(flags)
             .env("HEALTH_PROBE_PORT", port.to_string())
             .env("METRICS_PORT", metrics.to_string())
             .env("PACKAGE_RUNTIME", runtime);
@@ -105,6 +118,7 @@ impl Crossplane {
             processes: vec![core],
             folder,
             client,
+            metrics,
         }
     }
 

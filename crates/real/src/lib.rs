@@ -19,6 +19,7 @@ pub mod process;
 pub mod rabbitmq;
 pub mod registry;
 pub mod rights;
+pub mod usage;
 
 use std::future::Future;
 use std::time::{Duration, Instant};

@@ -19,7 +19,8 @@ const NAME: &str = "node";
 /// When it is not in time.
 pub(crate) async fn start(cluster: &Cluster) -> [Process; 2] {
     let client = cluster.client().await;
-    let size = json!({"cpu": "32", "memory": "64Gi", "pods": "110"});
+    // As large as many nodes: nothing of it is used.
+    let size = json!({"cpu": "1000", "memory": "4Ti", "pods": "10000"});
     let node = json!({
         "apiVersion": "v1", "kind": "Node", "metadata": {"name": NAME},
         "status": {"allocatable": size, "capacity": size}});
@@ -70,7 +71,7 @@ fn start_kwok(cluster: &Cluster, port: u16) -> Process {
         .arg("--config")
         .arg(components::definitions("kwok-stages"))
         .args(["--manage-all-nodes=true", "--node-ip", "127.0.0.1"])
-        .args(["--cidr", "10.244.0.0/24"])
+        .args(["--cidr", "10.244.0.0/16"])
         .args(["--server-address", &format!("127.0.0.1:{port}")])
         // It would read a configuration of the user's.
         .env("HOME", cluster.folder());

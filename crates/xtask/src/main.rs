@@ -9,7 +9,8 @@
 //! - `fuzz` runs the property tests with as many cases as one likes;
 //! - `test` runs every test there is, in the order in which they need each other;
 //! - `e2e` plays the life of an actor on real parts, KEDA's operator among them;
-//! - `loss` counts messages that are lost or doubled while things break.
+//! - `loss` counts messages that are lost or doubled while things break;
+//! - `scale` measures what a thousand actors cost.
 //!
 //! Exit code 0: done, or everything holds; 1: a check found something; 2: the chore itself failed.
 
@@ -23,6 +24,7 @@ mod loss;
 mod package;
 mod real;
 mod reference;
+mod scale;
 mod test;
 mod tidy;
 mod workspace;
@@ -78,6 +80,8 @@ enum Chore {
     E2e,
     /// Send messages through actors while things break, and print how many are lost and doubled
     Loss(loss::Options),
+    /// Make a thousand actors and change their flavor, and print what it costs core, API server and us
+    Scale(scale::Options),
 }
 
 /// How a chore that did its work ended.
@@ -115,6 +119,7 @@ fn run(chore: Chore, out: &mut impl Write) -> Result<Verdict> {
         Chore::Test { no_real } => test::run(&root, no_real, out),
         Chore::E2e => e2e::run(&root, out),
         Chore::Loss(options) => loss::run(&root, &options, out),
+        Chore::Scale(options) => scale::run(&root, &options, out),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::workspace::{self, Metadata, shown};
 use crate::{Verdict, real};
 
 /// Where the tests find our own binaries.
-const BIN_DIR_VARIABLE: &str = "ASYA_BIN_DIR";
+pub(crate) const BIN_DIR_VARIABLE: &str = "ASYA_BIN_DIR";
 
 /// Set to `1`, tests of the real components do nothing.
 pub(crate) const SKIP_REAL_VARIABLE: &str = "ASYA_SKIP_REAL";

@@ -49,7 +49,7 @@ pub async fn run(
     concurrency: u16,
     shutdown: Shared<impl Future<Output = ()> + Send + Sync + 'static>,
 ) {
-    let (client, timings) = (provider.client.clone(), &provider.timings);
+    let (client, timings) = (provider.client.clone(), provider.timings.clone());
     tokio::select! {
         () = gate::served(&client, &[KIND]) => {}
         () = shutdown.clone() => return,
@@ -71,6 +71,14 @@ pub async fn run(
         sight,
         memories: Memories::default(),
     });
+    let (of_round, all, interval) = (context.clone(), reader.clone(), timings.state_metrics);
+    let survey = async move {
+        loop {
+            tokio::time::sleep(interval).await;
+            let uids = all.state().iter().filter_map(|health| health.uid());
+            of_round.memories.keep_only(&uids.collect());
+        }
+    };
     let controller = Controller::for_stream(changes, reader)
         .with_config(Config::default().concurrency(concurrency))
         .reconcile_on(triggered)
@@ -80,6 +88,7 @@ pub async fn run(
     tokio::select! {
         () = controller => {}
         () = watches => {}
+        () = survey => {}
     }
 }
 

@@ -1,6 +1,6 @@
 //! One look at one actor, and what is written of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -52,6 +52,11 @@ impl Memories {
     /// Forgets an object.
     pub(super) fn forget(&self, uid: &str) {
         self.lock().remove(uid);
+    }
+
+    /// Forgets all but these objects: they have no finalizer, so most go without a last round.
+    pub(super) fn keep_only(&self, uids: &BTreeSet<String>) {
+        self.lock().retain(|uid, _| uids.contains(uid));
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Memory>> {
@@ -269,4 +274,24 @@ fn unbound(claim: &ClaimView) -> Option<Obstacle> {
 
 fn missing<T>(found: Option<&T>) -> Option<Obstacle> {
     found.is_none().then_some(Obstacle::Missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_that_are_gone_are_forgotten() {
+        let memories = Memories::default();
+        let failed = Memory {
+            failures: 3,
+            ..Memory::default()
+        };
+        for uid in ["here", "gone"] {
+            memories.keep(uid, failed.clone());
+        }
+        memories.keep_only(&BTreeSet::from(["here".to_owned()]));
+        let failures = ["here", "gone"].map(|uid| memories.of(uid).failures);
+        assert_eq!(failures, [3, 0]);
+    }
 }

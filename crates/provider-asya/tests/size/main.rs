@@ -1,0 +1,110 @@
+//! How large the provider is with thousands of queues, or with bindings beside thousands of other
+//! workloads, and how much it asks for. Measurements of minutes, run by hand on the optimised program:
+//!
+//! ```sh
+//! cargo build --release -p provider-asya
+//! cargo test -p provider-asya --test size -- --ignored --nocapture --test-threads 1
+//! ```
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a measurement that cannot go on panics, and prints what it finds"
+)]
+
+mod bindings;
+mod program;
+mod queues;
+#[path = "../rig/mod.rs"]
+mod rig;
+
+use rig::moto::{Moto, REGION};
+use rig::queue_stage;
+use rig::rabbitmq::RabbitMq;
+use serde_json::json;
+
+use queues::{Kind, Plan};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes minutes, and needs the optimised program"]
+async fn a_thousand_queues_of_rabbitmq() {
+    queues_of_rabbitmq(Plan {
+        queues: 1000,
+        pods: 0,
+    })
+    .await;
+}
+
+/// What RabbitMQ itself needs for a queue grows with the square of their number, which shows beside
+/// the thousand.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes minutes, and needs the optimised program"]
+async fn three_hundred_queues_of_rabbitmq() {
+    queues_of_rabbitmq(Plan {
+        queues: 300,
+        pods: 0,
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes minutes, and needs the optimised program"]
+async fn a_thousand_queues_of_sqs() {
+    queues_of_sqs(Plan {
+        queues: 1000,
+        pods: 0,
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes many minutes, and needs the optimised program"]
+async fn five_thousand_queues_of_sqs_beside_ten_thousand_pods_of_nobody() {
+    queues_of_sqs(Plan {
+        queues: 5000,
+        pods: 10_000,
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes minutes, and needs the optimised program"]
+async fn fifty_bindings_beside_five_thousand_workloads() {
+    bindings::measure().await;
+}
+
+/// Classic queues: a quorum queue of one node is a Raft log of its own, whose cost is the broker's and
+/// tells nothing of the provider, which asks the same of both.
+async fn queues_of_rabbitmq(plan: Plan) {
+    let cluster = rig::cluster::Cluster::start().await;
+    let (rabbitmq, ()) = tokio::join!(RabbitMq::start(), cluster.install_kinds());
+    let kind = Kind {
+        title: "RabbitMQ 3.10, classic queues",
+        broker: "beam.smp",
+        config: json!({"rabbitmq": queue_stage::rabbitmq_connection(&rabbitmq.endpoint, None)}),
+        // A change is one more way into the queue.
+        queue: |name, change| {
+            let keys = [
+                name.to_owned(),
+                format!("asya-{name}"),
+                format!("{name}-{change}"),
+            ];
+            json!({"rabbitmq": {"host": "rabbitmq", "queueType": "classic", "deadLetter": {"enabled": true},
+                "routingKeys": keys[..2 + change.min(1)]}})
+        },
+    };
+    queues::measure(&cluster, &kind, &plan).await;
+}
+
+async fn queues_of_sqs(plan: Plan) {
+    let cluster = rig::cluster::Cluster::start().await;
+    let (moto, ()) = tokio::join!(Moto::start(), cluster.install_kinds());
+    let kind = Kind {
+        title: "SQS (moto)",
+        broker: "moto_server",
+        config: json!({"sqs": queue_stage::sqs_connection(&moto.endpoint, None)}),
+        queue: |_, change| json!({"sqs": {"region": REGION, "visibilityTimeoutSeconds": 600 + change}}),
+    };
+    queues::measure(&cluster, &kind, &plan).await;
+}

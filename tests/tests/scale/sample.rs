@@ -1,0 +1,55 @@
+//! What has been counted at one moment.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Instant;
+
+use real::usage::{self, Usage};
+use tests::metrics;
+
+use crate::world::World;
+
+/// What all that runs has done and has.
+pub(crate) struct Sample {
+    pub(crate) at: Instant,
+    /// By the program's name.
+    pub(crate) usages: BTreeMap<String, Usage>,
+    /// Requests that the API server has answered, by verb. Watches are counted when they end.
+    pub(crate) requests: BTreeMap<String, u64>,
+    /// Requests that core has made, by method.
+    pub(crate) of_core: BTreeMap<String, u64>,
+    /// Requests that our provider has made, by method.
+    pub(crate) of_provider: BTreeMap<String, u64>,
+    /// Passes of core over actors.
+    pub(crate) passes: u64,
+    /// Calls to brokers.
+    pub(crate) broker_calls: u64,
+    /// Calls of functions.
+    pub(crate) calls: Vec<(String, u64)>,
+}
+
+impl Sample {
+    /// Takes one.
+    pub(crate) async fn take(world: &World) -> Self {
+        let stack = &world.stack;
+        let core = SocketAddr::from((Ipv4Addr::LOCALHOST, stack.crossplane.metrics));
+        let core = metrics::scrape(core);
+        let provider = stack.scrape_provider();
+        let request = http::Request::get("/metrics").body(Vec::new());
+        let request = request.expect("a request");
+        let server = stack.client.request_text(request).await;
+        let server = server.expect("the API server tells what it does");
+        let by_method = |text: &str| metrics::sums_by(text, "rest_client_requests_total", "method");
+        let of_actors = "controller=\"composite/asyncactors.asya.sh\"";
+        Self {
+            at: Instant::now(),
+            usages: usage::look(),
+            requests: metrics::sums_by(&server, "apiserver_request_total", "verb"),
+            of_core: by_method(&core),
+            of_provider: by_method(&provider),
+            passes: metrics::sum(&core, "controller_runtime_reconcile_total", of_actors),
+            broker_calls: metrics::sum(&provider, "asya_provider_external_calls_total", ""),
+            calls: stack.calls(),
+        }
+    }
+}
