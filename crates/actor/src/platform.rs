@@ -77,7 +77,7 @@ pub struct RuntimeDefaults {
     /// A released version of our script; the newest unless given.
     pub version: Option<String>,
     /// Image of the REST adapter in mode Binding, where neither the actor nor a flavor names one.
-    /// There is no other: without any, the actor is a ConfigError.
+    /// There is no other: without any, the actor is in error (`ConfigError`).
     pub adapter_image: Option<String>,
 }
 

@@ -49,14 +49,14 @@ mod fetch;
 mod flavors;
 mod input;
 mod list;
+mod log;
 mod notices;
 mod platform;
 mod transport;
 
-use actor::names::FlavorName;
 use actor::spec::{INFRASTRUCTURE, LEGACY_MACHINERY, MACHINERY};
 use actor::status::{ConditionType, Word};
-use function_kit::{Call, Fault, PLATFORM_KEY, Redacted, SPEC_KEY, Subject};
+use function_kit::{Call, Fault, PLATFORM_KEY, SPEC_KEY};
 use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use merge::{Layer, Merged};
 use serde_json::{Map, Value};
@@ -121,7 +121,7 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
         .and_then(|settings| transport_of(call, &resolved, settings));
     if let Ok(transport) = &transport {
         resolved.insert("transport".to_owned(), Value::from(transport.as_str()));
-        log_applied(&actor, &names, &resolved);
+        log::applied(&actor, &names, &resolved);
     }
     // Written without a transport too: tools that render offline show what the
     // flavors gave, and Crossplane applies nothing after a fatal result.
@@ -168,22 +168,6 @@ fn transport_of(
     let platform = settings.parse()?;
     call.set_context(PLATFORM_KEY, Value::Object(settings.document));
     transport::effective(call, resolved, &platform)
-}
-
-fn log_applied(actor: &Subject, flavors: &[FlavorName], resolved: &Map<String, Value>) {
-    // Writing a whole spec costs as much as merging it.
-    if !tracing::enabled!(tracing::Level::INFO) {
-        return;
-    }
-    let flavors: Vec<&str> = flavors.iter().map(FlavorName::as_str).collect();
-    let spec = serde_json::to_string(&Redacted(resolved)).unwrap_or_default();
-    tracing::info!(
-        actor = actor.actor,
-        namespace = actor.namespace,
-        flavors = flavors.join(", "),
-        spec,
-        "Flavors applied"
-    );
 }
 
 /// What a value is, in the words of a message.
