@@ -15,6 +15,7 @@
 mod components;
 mod reference;
 mod texts;
+mod yaml;
 
 use actor::health::Time;
 use actor::transport::RabbitMq;

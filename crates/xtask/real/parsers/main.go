@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
 )
 
 // Longest line of the input, in bytes.
@@ -33,6 +34,7 @@ var parsers = map[string]parser{
 	"subdomain":   valid(validation.IsDNS1123Subdomain),
 	"time":        moment,
 	"vhost":       vhost,
+	"yaml":        document,
 }
 
 func main() {
@@ -106,6 +108,12 @@ func vhost(text string) (string, bool) {
 		return "", false
 	}
 	return parsed.Path[1:], true
+}
+
+// A YAML document as JSON.
+func document(text string) (string, bool) {
+	json, err := yaml.YAMLToJSONStrict([]byte(text))
+	return string(json), err == nil
 }
 
 // A name, which is its own value.
