@@ -34,12 +34,12 @@ const CORE: [&str; 0] = [];
 /// How many actors, unless told otherwise.
 const ACTORS: usize = 1000;
 
-/// How long nothing is done before the quiet time: as long as core waits until it looks at an actor
-/// again, so that each has been looked at while nothing was in motion.
-const SETTLING: Duration = Duration::from_mins(2);
+/// How long nothing is done before the quiet time: longer than core waits until it looks at an
+/// actor again, so that each has been looked at while nothing was in motion.
+const SETTLING: Duration = Duration::from_secs(90);
 
-/// How long the quiet time is watched: each actor is looked at twice.
-const QUIET: Duration = Duration::from_mins(2);
+/// How long the quiet time is watched: each actor is looked at once.
+const QUIET: Duration = Duration::from_mins(1);
 
 /// Prints the tables of `docs/performance.md` for the Composition of six steps. `ASYA_SCALE_ACTORS` says
 /// how many actors there are.
@@ -76,7 +76,7 @@ async fn measure(test: &str, pipeline: Pipeline) {
     phases.push(phase.end(&world).await);
 
     tokio::time::sleep(SETTLING).await;
-    let phase = Phase::begin("two quiet minutes", &world).await;
+    let phase = Phase::begin("a quiet minute", &world).await;
     tokio::time::sleep(QUIET).await;
     phases.push(phase.end(&world).await);
 

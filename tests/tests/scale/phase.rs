@@ -54,6 +54,8 @@ impl Phase {
     pub(crate) async fn end(self, world: &World) -> Cost {
         let after = Sample::take(world).await;
         let before = self.before;
+        // The tables come when all is over.
+        println!("{}: {:.0?}", self.name, after.at - before.at);
         let programs = after.usages.iter().map(|(name, usage)| {
             let earlier = before.usages.get(name).copied().unwrap_or_default();
             let program = Program {

@@ -75,8 +75,9 @@ pub async fn run(
     let survey = async move {
         loop {
             tokio::time::sleep(interval).await;
-            let uids = all.state().iter().filter_map(|health| health.uid());
-            of_round.memories.keep_only(&uids.collect());
+            let all = all.state();
+            let uids = all.iter().filter_map(|health| health.uid()).collect();
+            of_round.memories.keep_only(&uids);
         }
     };
     let controller = Controller::for_stream(changes, reader)
