@@ -16,7 +16,7 @@ use crate::function::{self, Function};
 use crate::metrics;
 use crate::provider::Provider;
 
-/// One of our Compositions for AsyncActors that are no claims.
+/// One of our Compositions for actors that are no claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pipeline {
     /// Each step is a function.

@@ -42,14 +42,14 @@ async fn dead_letters_show_in_the_status_of_their_queue() {
     let (sqs, _) = moto.clients();
     let of_rabbitmq = json!({"host": "rabbitmq", "queueType": "classic"});
     let of_sqs = json!({"region": REGION});
-    let on_rabbitmq = async |letters: String| {
+    let publish = async |letters: String| {
         // The exchange without a name leads to every queue by its name.
         assert!(rabbitmq.publish("amq.default", &letters).await, "{letters}");
     };
-    let on_sqs = async |letters: String| {
+    let send = async |letters: String| {
         let found = sqs.get_queue_url().queue_name(&letters).send().await;
-        let send = sqs.send_message().set_queue_url(found.unwrap().queue_url);
-        send.message_body("{}").send().await.unwrap();
+        let message = sqs.send_message().set_queue_url(found.unwrap().queue_url);
+        message.message_body("{}").send().await.unwrap();
     };
     make_config(
         &stage,
@@ -63,8 +63,8 @@ async fn dead_letters_show_in_the_status_of_their_queue() {
         queue_stage::sqs_connection(&moto.endpoint, None),
     )
     .await;
-    counts_follow_the_letters(&stage, "rabbitmq", of_rabbitmq, on_rabbitmq).await;
-    counts_follow_the_letters(&stage, "sqs", of_sqs, on_sqs).await;
+    counts_follow_the_letters(&stage, "rabbitmq", of_rabbitmq, publish).await;
+    counts_follow_the_letters(&stage, "sqs", of_sqs, send).await;
 }
 
 async fn make_config(stage: &Stage, transport: &str, connection: serde_json::Value) {
