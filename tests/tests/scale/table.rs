@@ -99,7 +99,7 @@ fn rule(phases: &[Cost]) -> String {
 }
 
 fn lines(rows: &[String]) -> String {
-    rows.iter().map(|row| format!("{row}\n")).collect()
+    rows.join("\n") + "\n"
 }
 
 /// A count, and how much of it is each actor's.
