@@ -11,17 +11,6 @@ use crate::Verdict;
 use crate::test::{Results, run_in_order};
 use crate::workspace::{self, Metadata};
 
-/// Every program that is measured.
-const PROGRAMS: [&str; 7] = [
-    "function-asya",
-    "function-inject-sidecar",
-    "function-render-deployment",
-    "function-render-queue",
-    "function-render-scaledobject",
-    "function-report-status",
-    "function-resolve-flavors",
-];
-
 /// What is handed on to the package.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -42,7 +31,7 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
         command
     };
     // Apart, so that what is measured is built as it is shipped, without what the client needs.
-    let functions = build("release", &PROGRAMS);
+    let functions = build("release", &workspace::FUNCTIONS);
     let client = build("release", &["bench"]);
     // As cargo builds a function whose author has set nothing.
     let echo = build("stock", &["bench-echo"]);

@@ -11,18 +11,6 @@ use crate::test::{BIN_DIR_VARIABLE, Results, SKIP_REAL_VARIABLE, heading, run_in
 use crate::workspace::{self, Metadata};
 use crate::{Verdict, real};
 
-/// Every program that is measured.
-const PROGRAMS: [&str; 8] = [
-    "function-asya",
-    "function-inject-sidecar",
-    "function-render-deployment",
-    "function-render-queue",
-    "function-render-scaledobject",
-    "function-report-status",
-    "function-resolve-flavors",
-    "provider-asya",
-];
-
 /// What is measured.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -57,7 +45,12 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
     let mut build = Command::new(workspace::cargo());
     build
         .args(["build", "--release", "--bins"])
-        .args(PROGRAMS.iter().flat_map(|name| ["--package", name]));
+        .args(
+            workspace::FUNCTIONS
+                .map(|name| ["--package", name])
+                .as_flattened(),
+        )
+        .args(["--package", "provider-asya"]);
     let mut measure = Command::new(workspace::cargo());
     measure
         .args(["test", "--workspace", "--all-features", "--test", "scale"])

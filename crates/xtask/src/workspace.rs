@@ -9,6 +9,17 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+/// The programs of the functions.
+pub(crate) const FUNCTIONS: [&str; 7] = [
+    "function-asya",
+    "function-inject-sidecar",
+    "function-render-deployment",
+    "function-render-queue",
+    "function-render-scaledobject",
+    "function-report-status",
+    "function-resolve-flavors",
+];
+
 /// The repository root, two folders above this package.
 ///
 /// Read when the program runs, not when it is compiled: two checkouts may share a target folder.
