@@ -70,7 +70,7 @@ pub fn written(size: Size) -> Written {
     }
 }
 
-fn flavor_name(index: usize) -> String {
+pub(crate) fn flavor_name(index: usize) -> String {
     const KINDS: [&str; 4] = [
         "gpu-standard",
         "spot-tolerant",
@@ -83,7 +83,7 @@ fn flavor_name(index: usize) -> String {
     }
 }
 
-fn environment_config(name: &str, data: &Value) -> Value {
+pub(crate) fn environment_config(name: &str, data: &Value) -> Value {
     json!({
         "apiVersion": "apiextensions.crossplane.io/v1beta1",
         "kind": "EnvironmentConfig",
@@ -131,7 +131,7 @@ fn platform() -> Value {
 }
 
 /// Flavors that have no leaf in common, for they shall merge.
-fn flavor(index: usize) -> Value {
+pub(crate) fn flavor(index: usize) -> Value {
     match index {
         0 => json!({
             "scaling": {"minReplicaCount": 1, "maxReplicaCount": 20, "queueLength": 2},
@@ -179,7 +179,7 @@ fn flavor(index: usize) -> Value {
 }
 
 /// Sixteen of twenty variables are literal, the others of every kind there is.
-fn variable(index: usize) -> Value {
+pub(crate) fn variable(index: usize) -> Value {
     let name = format!("SETTING_{index:03}");
     match index % 20 {
         16 | 17 => json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}),

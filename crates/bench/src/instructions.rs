@@ -5,7 +5,6 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::{env, fs, process};
 
 use anyhow::{Context as _, Result};
 use bench::actors::Size;
@@ -13,6 +12,7 @@ use bench::requests::{ONE_STEP, Pass, STEPS};
 use bytes::Bytes;
 use prost::Message as _;
 
+use crate::callgrind::{self, Report};
 use crate::client::Client;
 use crate::process::Process;
 use crate::{ECHO, Place};
@@ -52,27 +52,13 @@ async fn of_a_call(program: &Path, request: &Bytes) -> Result<u64> {
 
 /// All instructions of a process that answers so many calls.
 async fn of_calls(program: &Path, request: &Bytes, calls: u64) -> Result<u64> {
-    let report = env::temp_dir().join(format!("asya-bench-{}.callgrind", process::id()));
-    let valgrind = [
-        "valgrind".to_owned(),
-        "--tool=callgrind".to_owned(),
-        format!("--callgrind-out-file={}", report.display()),
-    ];
-    let server = Process::start(program, &valgrind)
-        .context("callgrind is part of Debian's package valgrind")?;
+    let report = Report::new();
+    let server = Process::start(program, &report.command()).context(callgrind::MISSING)?;
     let mut client = Client::connect(server.port).await?;
     for _ in 0..calls {
         client.call(request.clone()).await?;
     }
     drop(client);
     server.end().await?;
-    let text = fs::read_to_string(&report).context("callgrind wrote nothing")?;
-    fs::remove_file(&report).context("cannot remove what callgrind wrote")?;
-    let total = text.lines().find_map(|line| line.strip_prefix("summary: "));
-    let total = total.or_else(|| text.lines().find_map(|line| line.strip_prefix("totals: ")));
-    total
-        .context("callgrind counted nothing")?
-        .trim()
-        .parse()
-        .context("callgrind's sum is no number")
+    report.instructions()
 }

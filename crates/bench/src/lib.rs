@@ -5,8 +5,10 @@
 //! `cargo bench -p merge` measure the steps and the merge alone, without a server around them.
 //!
 //! - [`actors`] has three actors with their flavors and the platform, small to large;
+//! - [`growing`] has actors that grow in one dimension, and the work on them;
 //! - [`requests`] plays the pipeline, to have the very request that each step gets in it.
 
 pub mod actors;
+pub mod growing;
 pub mod live;
 pub mod requests;

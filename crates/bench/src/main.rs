@@ -1,7 +1,9 @@
 //! Measures the functions' programs against the echo function and prints tables in Markdown.
 
+mod callgrind;
 mod client;
 mod footprint;
+mod growth;
 mod instructions;
 mod process;
 mod speed;
@@ -12,17 +14,18 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result};
+use bench::growing::Point;
 use clap::Parser;
 
 #[derive(Parser, Debug)]
 #[command(about = "Measures every function against a stock echo function")]
 struct Options {
     /// Folder with the programs, built for release
-    #[arg(long, value_name = "DIR")]
-    programs: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "work")]
+    programs: Option<PathBuf>,
     /// The echo function's program, built as cargo builds by default
-    #[arg(long, value_name = "FILE")]
-    echo: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "work")]
+    echo: Option<PathBuf>,
     /// How often each program is measured, one after the other in each round
     #[arg(long, default_value_t = 7)]
     rounds: usize,
@@ -38,6 +41,18 @@ struct Options {
     /// Count instructions only
     #[arg(long, conflicts_with = "instructions")]
     only_instructions: bool,
+    /// Count too what twice as much costs the merge and the steps, by callgrind: takes some minutes
+    #[arg(long)]
+    growth: bool,
+    /// Count that only
+    #[arg(long, conflicts_with_all = ["growth", "instructions", "only_instructions"])]
+    only_growth: bool,
+    /// Do the work of one point of a curve, to be counted
+    #[arg(long, hide = true)]
+    work: Option<Point>,
+    /// How often
+    #[arg(long, hide = true, default_value_t = 1)]
+    times: usize,
 }
 
 /// What all others are measured against.
@@ -74,8 +89,8 @@ impl Place {
     /// Leaves it to the kernel who runs where.
     fn unpinned(options: &Options) -> Self {
         Self {
-            programs: options.programs.clone(),
-            echo: options.echo.clone(),
+            programs: options.programs.clone().unwrap_or_default(),
+            echo: options.echo.clone().unwrap_or_default(),
             beside_client: Vec::new(),
         }
     }
@@ -101,6 +116,19 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options, out: &mut impl Write) -> Result<()> {
+    if let Some(point) = options.work {
+        return point.repeat(options.times).map_err(anyhow::Error::msg);
+    }
+    if !options.only_growth {
+        beside_echo(options, out)?;
+    }
+    if options.growth || options.only_growth {
+        growth::print(out)?;
+    }
+    Ok(())
+}
+
+fn beside_echo(options: &Options, out: &mut impl Write) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

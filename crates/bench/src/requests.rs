@@ -55,11 +55,21 @@ impl Pass {
     /// # Errors
     /// When a step ends fatally, which no actor of ours should.
     pub fn of(size: Size) -> Result<Self, String> {
-        let mut world = World::new(written(size));
-        let (pass, last) = world.play()?;
-        if !size.is_live() {
-            return Ok(pass);
+        let written = written(size);
+        if size.is_live() {
+            Self::of_live(written)
+        } else {
+            Ok(World::new(written).play()?.0)
         }
+    }
+
+    /// The pass of an actor after the one that made its objects.
+    ///
+    /// # Errors
+    /// When a step ends fatally.
+    pub fn of_live(written: Written) -> Result<Self, String> {
+        let mut world = World::new(written);
+        let (_, last) = world.play()?;
         world.come_alive(last);
         Ok(world.play()?.0)
     }
