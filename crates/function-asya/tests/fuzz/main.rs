@@ -9,6 +9,7 @@
 
 mod corpus;
 mod judge;
+mod limits;
 mod mutation;
 #[path = "../steps/mod.rs"]
 mod steps;
@@ -36,10 +37,12 @@ fn check(document: &Value) -> Result<(), String> {
     let Ok(request) = mutation::request(document) else {
         return Ok(());
     };
-    for (name, run) in STEPS.into_iter().chain([ALL]) {
-        judge::judge(&request, run).map_err(|fault| format!("{name}: {fault}"))?;
-    }
-    Ok(())
+    limits::watched(document, || {
+        STEPS.into_iter().chain([ALL]).try_for_each(|(name, run)| {
+            let judged = judge::judge(&request, run).and_then(|()| limits::memory());
+            judged.map_err(|fault| format!("{name}: {fault}"))
+        })
+    })
 }
 
 /// The request of a golden case after some mutations.
