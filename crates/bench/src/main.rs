@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result};
 use bench::growing::Point;
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 #[derive(Parser, Debug)]
 #[command(about = "Measures every function against a stock echo function")]
@@ -35,24 +35,26 @@ struct Options {
     /// After how many calls memory is read
     #[arg(long, default_value_t = 10_000)]
     calls: usize,
-    /// Count instructions too, by callgrind: takes some minutes
-    #[arg(long)]
-    instructions: bool,
-    /// Count instructions only
-    #[arg(long, conflicts_with = "instructions")]
-    only_instructions: bool,
-    /// Count too what twice as much costs the merge and the steps, by callgrind: takes some minutes
-    #[arg(long)]
-    growth: bool,
-    /// Count that only
-    #[arg(long, conflicts_with_all = ["growth", "instructions", "only_instructions"])]
-    only_growth: bool,
+    /// What is measured; all but `time` is counted by callgrind and takes some minutes
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "time")]
+    measure: Vec<Measure>,
     /// Do the work of one point of a curve, to be counted
     #[arg(long, hide = true)]
     work: Option<Point>,
     /// How often
     #[arg(long, hide = true, default_value_t = 1)]
     times: usize,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Measure {
+    /// Latency, processor time, memory and start of programs
+    Time,
+    /// Instructions of a call
+    Instructions,
+    /// What twice as much costs the merge and the steps
+    Growth,
 }
 
 /// What all others are measured against.
@@ -119,10 +121,11 @@ fn run(options: &Options, out: &mut impl Write) -> Result<()> {
     if let Some(point) = options.work {
         return point.repeat(options.times).map_err(anyhow::Error::msg);
     }
-    if !options.only_growth {
+    let measures = |measure| options.measure.contains(&measure);
+    if measures(Measure::Time) || measures(Measure::Instructions) {
         beside_echo(options, out)?;
     }
-    if options.growth || options.only_growth {
+    if measures(Measure::Growth) {
         growth::print(out)?;
     }
     Ok(())
@@ -135,7 +138,7 @@ fn beside_echo(options: &Options, out: &mut impl Write) -> Result<()> {
         .context("cannot start the runtime")?;
     runtime.block_on(async {
         // First, while programs still have all processors.
-        if !options.only_instructions {
+        if options.measure.contains(&Measure::Time) {
             footprint::print(options, &Place::unpinned(options), out).await?;
             let place = Place::new(options);
             writeln!(
@@ -151,7 +154,7 @@ fn beside_echo(options: &Options, out: &mut impl Write) -> Result<()> {
             )?;
             speed::print(options, &place, out).await?;
         }
-        if options.instructions || options.only_instructions {
+        if options.measure.contains(&Measure::Instructions) {
             instructions::print(&Place::unpinned(options), out).await?;
         }
         Ok(())
