@@ -64,15 +64,15 @@ async fn measure(test: &str, pipeline: Pipeline) {
     }
     let actors = std::env::var("ASYA_SCALE_ACTORS").ok();
     let actors = actors.map_or(ACTORS, |text| text.parse().expect("a number of actors"));
-    let world = World::start(pipeline).await;
+    let world = World::start(pipeline, actors).await;
     world.set_release(1).await;
     println!("\n{actors} actors, Composition {}\n", pipeline.name());
 
     let mut phases = Vec::new();
     let phase = Phase::begin("apply → all ready", &world).await;
-    world.apply_actors(actors).await;
+    world.apply_actors().await;
     let are_ready = world.actors().await;
-    tally::until_all(are_ready, actors, "are ready", is_ready, &world).await;
+    tally::until_all(are_ready, "are ready", is_ready, &world).await;
     phases.push(phase.end(&world).await);
 
     tokio::time::sleep(SETTLING).await;
@@ -84,12 +84,12 @@ async fn measure(test: &str, pipeline: Pipeline) {
     world.set_release(2).await;
     let deployments = world.deployments().await;
     let is_done = |deployment: &Value| is_rolled_out(deployment, 2);
-    tally::until_all(deployments, actors, "are rolled out", is_done, &world).await;
+    tally::until_all(deployments, "are rolled out", is_done, &world).await;
     phases.push(phase.end(&world).await);
 
     let are_ready = world.actors().await;
-    tally::until_all(are_ready, actors, "are ready again", is_ready, &world).await;
-    println!("{}", table::all(&phases, actors));
+    tally::until_all(are_ready, "are ready again", is_ready, &world).await;
+    println!("All in one:\n\n{}", table::all(&phases, actors));
 }
 
 /// Whether an actor says that it works, to its users and to Crossplane's.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use real::usage;
 
 use crate::sample::Sample;
+use crate::table;
 use crate::world::World;
 
 /// One that has begun.
@@ -54,8 +55,6 @@ impl Phase {
     pub(crate) async fn end(self, world: &World) -> Cost {
         let after = Sample::take(world).await;
         let before = self.before;
-        // The tables come when all is over.
-        println!("{}: {:.0?}", self.name, after.at - before.at);
         let programs = after.usages.iter().map(|(name, usage)| {
             let earlier = before.usages.get(name).copied().unwrap_or_default();
             let program = Program {
@@ -66,7 +65,7 @@ impl Phase {
             (name.clone(), program)
         });
         let calls = after.calls.iter().zip(&before.calls);
-        Cost {
+        let cost = Cost {
             name: self.name,
             time: after.at - before.at,
             programs: programs.collect(),
@@ -80,7 +79,10 @@ impl Phase {
             calls: calls
                 .map(|((name, after), (_, before))| (name.clone(), after - before))
                 .collect(),
-        }
+        };
+        // At once, so that a later phase that fails does not take it along.
+        println!("{}", table::all(std::slice::from_ref(&cost), world.actors));
+        cost
     }
 }
 

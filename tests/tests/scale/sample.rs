@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use real::usage::{self, Usage};
 use tests::metrics;
 
 use crate::world::World;
+
+/// How long the API server may take to tell its metrics. It is busier than it is in any other test.
+const PATIENCE: Duration = Duration::from_mins(15);
 
 /// What all that runs has done and has.
 pub(crate) struct Sample {
@@ -36,7 +39,8 @@ impl Sample {
         let core = metrics::scrape(core);
         let provider = stack.scrape_provider();
         // A busy server cuts the answer off.
-        let server = real::until("the API server tells what it does", || async {
+        let what = "the API server tells what it does";
+        let server = real::until_within(PATIENCE, what, || async {
             let request = http::Request::get("/metrics").body(Vec::new());
             let answer = stack.client.request_text(request.expect("a request"));
             answer.await.ok()

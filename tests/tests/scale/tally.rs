@@ -16,17 +16,17 @@ use crate::world::World;
 /// one does.
 const PATIENCE: Duration = Duration::from_mins(90);
 
-/// Waits until so many objects are so at the same time.
+/// Waits until as many objects as there are actors are so at the same time.
 ///
 /// # Panics
 /// When they are not in time; then one that is not is shown.
 pub(crate) async fn until_all(
     objects: Api<DynamicObject>,
-    number: usize,
     what: &str,
     is_so: impl Fn(&Value) -> bool,
     world: &World,
 ) {
+    let number = world.actors;
     let mut those = BTreeSet::new();
     let mut last_other = Value::Null;
     let watched = async {

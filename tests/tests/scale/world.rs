@@ -27,11 +27,13 @@ pub(crate) struct World {
     // What needs the API server ends before it does.
     pub(crate) stack: Stack,
     _moto: Moto,
+    /// How many actors there are to be.
+    pub(crate) actors: usize,
 }
 
 impl World {
     /// Starts all of it, and applies what a platform team does.
-    pub(crate) async fn start(pipeline: Pipeline) -> Self {
+    pub(crate) async fn start(pipeline: Pipeline, actors: usize) -> Self {
         let cluster = Cluster::start_with_a_node().await;
         cluster.install_kinds().await;
         cluster.install_keda().await;
@@ -47,6 +49,7 @@ impl World {
             keda: tokio::spawn(keda::speak(scaled_objects)),
             stack,
             _moto: moto,
+            actors,
         }
     }
 
@@ -60,10 +63,10 @@ impl World {
         self.stack.apply(&environment(FLAVOR, &data)).await;
     }
 
-    /// Applies so many actors.
-    pub(crate) async fn apply_actors(&self, number: usize) {
+    /// Applies the actors.
+    pub(crate) async fn apply_actors(&self) {
         let actors = self.actors().await;
-        let applied = stream::iter(0..number).for_each_concurrent(AT_ONCE, |number| {
+        let applied = stream::iter(0..self.actors).for_each_concurrent(AT_ONCE, |number| {
             let name = format!("actor-{number}");
             let spec = json!({
                 "image": "my-org/handlers:1", "handler": "handlers.handle", "flavors": [FLAVOR],

@@ -18,8 +18,8 @@ use crate::rig::{self, queue_stage};
 const RESIDENT_MAX: u64 = 40 << 10;
 const RESIDENT_OF_QUEUE: u64 = 20;
 
-/// How long the quiet time is watched: two polls of each queue.
-const QUIET: Duration = Duration::from_mins(2);
+/// How long the quiet time is watched: one poll of each queue.
+const QUIET: Duration = Duration::from_mins(1);
 
 /// What is still on its way when all is done is no part of the quiet time.
 const SETTLING: Duration = Duration::from_secs(10);
@@ -109,7 +109,7 @@ async fn rest(program: &Program, kind: &Kind, plan: &Plan) {
     tokio::time::sleep(SETTLING).await;
     let quiet = Stretch::begin(Some(program), kind);
     tokio::time::sleep(QUIET).await;
-    quiet.end("two quiet minutes", program, plan);
+    quiet.end("a quiet minute", program, plan);
 }
 
 /// Changes every queue.
