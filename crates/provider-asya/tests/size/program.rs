@@ -9,7 +9,7 @@ use real::usage::{self, Usage};
 use crate::rig::process::{Process, free_ports};
 
 /// How long thousands of queues may take.
-const PATIENCE: Duration = Duration::from_mins(60);
+const PATIENCE: Duration = Duration::from_hours(1);
 
 /// A running provider. It ends with this value.
 pub(crate) struct Program {

@@ -116,7 +116,7 @@ async fn rest(program: &Program, kind: &Kind, plan: &Plan) {
 async fn change(client: &Client, kind: &Kind, plan: &Plan, program: &Program) {
     let changed = Stretch::begin(Some(program), kind);
     let queues = queues(client);
-    let changes = stream::iter(0..plan.queues).for_each_concurrent(AT_ONCE, |number| {
+    let patches = stream::iter(0..plan.queues).for_each_concurrent(AT_ONCE, |number| {
         let (queues, name) = (queues.clone(), name(number));
         let body = json!({"spec": {"forProvider": (kind.queue)(&name, 1)}});
         async move {
@@ -124,7 +124,7 @@ async fn change(client: &Client, kind: &Kind, plan: &Plan, program: &Program) {
             queues.patch(&name, &parameters, &patch).await.unwrap();
         }
     });
-    changes.await;
+    patches.await;
     until_all_are_changed(queues, plan.queues).await;
     changed.end("all changed → all as they should be", program, plan);
 }
