@@ -254,6 +254,10 @@ fn exponent(text: &str) -> Option<&str> {
 }
 
 /// Holds our parser against the reference on all texts.
+#[expect(
+    clippy::print_stdout,
+    reason = "how many texts were compared is what a long run is for"
+)]
 fn check(parser: &Parser) {
     if is_skipped(parser.name) {
         return;
