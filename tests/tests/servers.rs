@@ -97,6 +97,44 @@ async fn every_function_reports_health_its_services_and_metrics() {
 /// What the reference of metrics is made of.
 const METRICS: &str = include_str!("../../crates/function-kit/src/metrics.txt");
 
+#[tokio::test(flavor = "multi_thread")]
+async fn no_metric_of_a_function_has_anything_of_a_request() {
+    const SECRET: &str = "hunter2-correct-horse";
+    let variable = json!([{"name": SECRET, "value": SECRET}]);
+    // A spec that passes, one that ends fatally, and one that is no spec.
+    let specs = [
+        json!({"image": SECRET, "handler": SECRET, "env": variable}),
+        json!({"image": "i", "handler": "m.f", "env": SECRET, "transport": SECRET, "flavors": [SECRET]}),
+        json!(SECRET),
+    ];
+    for name in PROGRAMS {
+        let function = Function::start(name);
+        for spec in &specs {
+            let mut request = request(0);
+            request.meta = Some(RequestMeta {
+                tag: SECRET.to_owned(),
+                ..RequestMeta::default()
+            });
+            let xr = json!({
+                "apiVersion": SECRET, "kind": SECRET, "spec": spec,
+                "metadata": {"name": SECRET, "namespace": SECRET, "labels": {SECRET: SECRET}},
+            });
+            let observed = request.observed.as_mut().unwrap();
+            let composite = observed.composite.as_mut().unwrap();
+            composite.resource = xr.as_object().map(json_to_struct);
+            let mut client = function.client().await;
+            let mut call = tonic::Request::new(request);
+            let metadata = call.metadata_mut();
+            metadata.insert("authorization", SECRET.parse().unwrap());
+            client.run_function(call).await.unwrap();
+        }
+        let metrics = function.scrape();
+        let is_counted = metrics.contains("grpc_method=\"RunFunction\"");
+        assert!(is_counted, "{name}: {metrics}");
+        assert!(!metrics.contains(SECRET), "{name}: {metrics}");
+    }
+}
+
 /// The lines that say which families there are, and of which labels their samples are.
 fn described(metrics: &str) -> BTreeSet<String> {
     let lines = metrics.lines().filter_map(|line| {
