@@ -36,7 +36,7 @@ const ACTORS: usize = 1000;
 
 /// How long nothing is done before the quiet time: longer than core waits until it looks at an
 /// actor again, so that each has been looked at while nothing was in motion.
-const SETTLING: Duration = Duration::from_secs(90);
+const SETTLING: Duration = Duration::from_secs(75);
 
 /// How long the quiet time is watched: each actor is looked at once.
 const QUIET: Duration = Duration::from_mins(1);

@@ -68,9 +68,9 @@ impl World {
         let actors = self.actors().await;
         let applied = stream::iter(0..self.actors).for_each_concurrent(AT_ONCE, |number| {
             let name = format!("actor-{number}");
+            // No `env` of its own, which would stand in place of its flavor's.
             let spec = json!({
-                "image": "my-org/handlers:1", "handler": "handlers.handle", "flavors": [FLAVOR],
-                "env": [{"name": "MODEL", "value": name}]});
+                "image": "my-org/handlers:1", "handler": "handlers.handle", "flavors": [FLAVOR]});
             let (actors, actor) = (actors.clone(), self.stack.actor(&name, &spec));
             async move {
                 let user = PatchParams::apply("user");
