@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use actor::managed::{READY, SYNCED};
 use actor::queue::PASSWORD_NOT_URL_SAFE;
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use k8s_openapi::api::core::v1::{Event, Secret};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use provider_asya::controller::{Context, configs, run};
 use provider_asya::kinds::{ClusterProviderConfig, ProviderConfig, Queue};
@@ -25,6 +25,9 @@ use provider_asya::timings::Timings;
 use rig::moto::{Moto, REGION};
 use rig::rabbitmq::RabbitMq;
 use serde_json::{Value, json};
+
+/// Planted, and to be found nowhere but in its Secret. No URL can hold it as it is.
+const PASSWORD: &str = "hunter2/correct-horse";
 
 /// Longer than any test: what happens, happens because something changed.
 const NEVER: Duration = Duration::from_hours(1);
@@ -100,7 +103,7 @@ async fn passwords_are_judged_and_connection_secrets_kept() {
     stage
         .apply::<ProviderConfig>("rabbitmq", json!({"spec": spec}))
         .await;
-    stage.set_password(&rabbitmq, "p/w").await;
+    stage.set_password(&rabbitmq, PASSWORD).await;
     let queue = json!({
         "forProvider": {"rabbitmq": {"host": "broker", "queueType": "classic", "routingKeys": ["cart"]}},
         "providerConfigRef": {"kind": "ProviderConfig", "name": "rabbitmq"},
@@ -111,10 +114,17 @@ async fn passwords_are_judged_and_connection_secrets_kept() {
     let queue = stage
         .until_says("cart", PASSWORD_NOT_URL_SAFE, "True", "key \"password\"")
         .await;
-    assert!(
-        !json!(queue).to_string().contains("p/w"),
-        "nobody repeats a password"
-    );
+    let metrics = stage.metrics.text();
+    let is_counted = metrics.contains("asya_provider_external_calls_total{service=\"rabbitmq\"}");
+    assert!(is_counted, "the broker was called: {metrics}");
+    let events = Api::<Event>::default_namespaced(stage.client.clone());
+    let events = events.list(&ListParams::default()).await.unwrap().items;
+    for told in [json!(queue).to_string(), json!(events).to_string(), metrics] {
+        assert!(
+            !told.contains(PASSWORD),
+            "nobody repeats a password: {told}"
+        );
+    }
     stage.set_password(&rabbitmq, "p-w").await;
     stage
         .until_says("cart", PASSWORD_NOT_URL_SAFE, "False", "")
@@ -159,6 +169,7 @@ struct Stage {
     client: Client,
     queues: Api<Queue>,
     secrets: Api<Secret>,
+    metrics: Arc<Metrics>,
 }
 
 impl Stage {
@@ -166,12 +177,13 @@ impl Stage {
         Self {
             queues: Api::default_namespaced(client.clone()),
             secrets: Api::default_namespaced(client.clone()),
+            metrics: Arc::default(),
             client,
         }
     }
 
     fn start_controllers(&self, timings: Timings) -> tokio::task::JoinHandle<()> {
-        let metrics = Arc::new(Metrics::new());
+        let metrics = self.metrics.clone();
         let context = Context::new(self.client.clone(), "crossplane-system", timings, metrics);
         let context = Arc::new(context);
         tokio::spawn(async move {
