@@ -26,8 +26,6 @@ pub(crate) struct Cost {
     /// Requests of core, and of our provider.
     pub(crate) of_core: u64,
     pub(crate) of_provider: u64,
-    /// Passes of core over actors.
-    pub(crate) passes: u64,
     pub(crate) broker_calls: u64,
     /// Calls of each function.
     pub(crate) calls: Vec<(String, u64)>,
@@ -74,7 +72,6 @@ impl Phase {
             of_provider: grown(&before.of_provider, &after.of_provider)
                 .values()
                 .sum(),
-            passes: after.passes - before.passes,
             broker_calls: after.broker_calls - before.broker_calls,
             calls: calls
                 .map(|((name, after), (_, before))| (name.clone(), after - before))

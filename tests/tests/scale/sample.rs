@@ -23,11 +23,9 @@ pub(crate) struct Sample {
     pub(crate) of_core: BTreeMap<String, u64>,
     /// Requests that our provider has made, by method.
     pub(crate) of_provider: BTreeMap<String, u64>,
-    /// Passes of core over actors.
-    pub(crate) passes: u64,
     /// Calls to brokers.
     pub(crate) broker_calls: u64,
-    /// Calls of functions.
+    /// Calls of functions, of which the last is called once in each pass.
     pub(crate) calls: Vec<(String, u64)>,
 }
 
@@ -47,14 +45,12 @@ impl Sample {
         });
         let server = server.await;
         let by_method = |text: &str| metrics::sums_by(text, "rest_client_requests_total", "method");
-        let of_actors = "controller=\"composite/asyncactors.asya.sh\"";
         Self {
             at: Instant::now(),
             usages: usage::look(),
             requests: metrics::sums_by(&server, "apiserver_request_total", "verb"),
             of_core: by_method(&core),
             of_provider: by_method(&provider),
-            passes: metrics::sum(&core, "controller_runtime_reconcile_total", of_actors),
             broker_calls: metrics::sum(&provider, "asya_provider_external_calls_total", ""),
             calls: stack.calls(),
         }

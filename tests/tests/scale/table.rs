@@ -23,9 +23,6 @@ fn counts(phases: &[Cost], actors: usize) -> String {
     rows.push(row("Wall time", phases, |cost| {
         format!("{:.0} s", cost.time.as_secs_f64())
     }));
-    rows.push(row("Passes of core over actors", phases, |cost| {
-        per_actor(cost.passes, actors)
-    }));
     for (index, (name, _)) in phases[0].calls.iter().enumerate() {
         rows.push(row(&format!("Calls of {name}"), phases, |cost| {
             per_actor(cost.calls[index].1, actors)
