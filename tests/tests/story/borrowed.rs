@@ -8,7 +8,7 @@ use tests::live_actor::Live;
 use tests::program::repository;
 
 use crate::ends::until_nothing_is_left;
-use crate::world::{World, told_until};
+use crate::world::World;
 
 /// The workload's name.
 const MODEL: &str = "vllm";
@@ -59,10 +59,11 @@ pub(crate) async fn borrow_a_workload(world: &World) {
     }
 
     live.delete().await;
-    told_until("from deletion to the model as it was", async || {
-        wishes(&model(world).await) == before
-    })
-    .await;
+    world
+        .until_after("from deletion to the model as it was", async || {
+            wishes(&model(world).await) == before
+        })
+        .await;
     until_nothing_is_left(world, &live).await;
     let (models, _) = objects::api_of(&world.stack.client, deployment).await;
     let deleted = models.delete(MODEL, &DeleteParams::default()).await;

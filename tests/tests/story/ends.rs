@@ -4,15 +4,16 @@ use serde_json::{Value, json};
 use tests::live_actor::Live;
 
 use crate::chapters::{create, has_scalers};
-use crate::world::{World, told_until, word};
+use crate::world::{World, word};
 
 /// An actor is deleted: its scalers go before its queue does, and nothing is left.
 pub(crate) async fn delete(world: &World, live: &Live<'_>) {
     let queue_goes_last = async {
-        told_until("from deletion to the end of its queue", async || {
-            !world.has_queue(&live.name).await
-        })
-        .await;
+        world
+            .until_after("from deletion to the end of its queue", async || {
+                !world.has_queue(&live.name).await
+            })
+            .await;
         assert!(!has_scalers(live).await, "the queue goes after the scalers");
     };
     tokio::join!(live.delete(), queue_goes_last);
@@ -64,8 +65,9 @@ pub(crate) async fn leave_the_queue_and_come_back(world: &World, spec: &Value) {
 }
 
 pub(crate) async fn until_nothing_is_left(world: &World, live: &Live<'_>) {
-    told_until("and until nothing is left of it", async || {
-        live.objects().await.is_empty() && world.kubelet.count(&live.name).await == 0
-    })
-    .await;
+    world
+        .until_after("and until nothing is left of it", async || {
+            live.objects().await.is_empty() && world.kubelet.count(&live.name).await == 0
+        })
+        .await;
 }

@@ -157,6 +157,20 @@ impl World {
         told(start, what);
     }
 
+    /// Waits until it is so of an actor that may be gone, and prints how long that took.
+    pub(crate) async fn until_after(&self, what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+        let start = Instant::now();
+        while !is_so().await {
+            assert!(
+                start.elapsed() < PATIENCE,
+                "in vain: {what}\n{}",
+                self.log()
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        told(start, what);
+    }
+
     /// Waits until an actor has nothing to do but to wait for messages.
     pub(crate) async fn until_settled(&self, actor: &Live<'_>, what: &str) {
         let has_keda = self.keda.is_some();
@@ -188,16 +202,6 @@ impl World {
 /// Prints how long something took.
 pub(crate) fn told(start: Instant, what: &str) {
     println!("{:7.1} s  {what}", start.elapsed().as_secs_f64());
-}
-
-/// Waits until it is so of what is not there to be asked, and prints how long that took.
-pub(crate) async fn told_until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so().await {
-        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    told(start, what);
 }
 
 /// The word that an actor's users see; empty before the first.
