@@ -240,8 +240,7 @@ fn last_words(mut child: Child) -> Option<String> {
     drop(stderr.take(GREETING_MAX).read_to_string(&mut text));
     drop(child.wait());
     let mut lines = text.lines().map(str::trim);
-    let line = lines.find(|line| !line.is_empty())?;
-    Some(line.strip_prefix("error: ").unwrap_or(line).to_owned())
+    lines.find(|line| !line.is_empty()).map(str::to_owned)
 }
 
 fn write_frame(writer: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
