@@ -1,20 +1,19 @@
 //! What earlier steps tell later ones of the same pass.
 
 use merge::{FieldPath, Origin, Provenance};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 /// Travels in the context under [`crate::FACTS_KEY`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Facts {
     /// Condition types that a step of this pass has returned already.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub returned: Vec<String>,
     /// Which flavor set which field; what is absent is the actor's own.
-    #[serde(with = "origins", skip_serializing_if = "is_default")]
+    #[serde(deserialize_with = "origins")]
     pub origins: Provenance,
     /// What a step has noticed for a condition that report-status owns.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
@@ -47,22 +46,12 @@ pub(crate) fn teller(origins: &Provenance, path: &FieldPath) -> String {
     }
 }
 
-fn is_default(origins: &Provenance) -> bool {
-    *origins == Provenance::default()
+/// Who set which field, as the context has it. What is not a provenance tells nothing; messages
+/// then name the actor.
+pub(crate) fn provenance(told: &Value) -> Provenance {
+    Provenance::from_json(told).unwrap_or_default()
 }
 
-/// [`Provenance`] in its compact form.
-mod origins {
-    use merge::Provenance;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use serde_json::Value;
-
-    pub(super) fn serialize<S: Serializer>(origins: &Provenance, s: S) -> Result<S::Ok, S::Error> {
-        origins.to_json().serialize(s)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Provenance, D::Error> {
-        // What is not a provenance tells nothing; messages then name the actor.
-        Ok(Provenance::from_json(&Value::deserialize(d)?).unwrap_or_default())
-    }
+fn origins<'de, D: Deserializer<'de>>(d: D) -> Result<Provenance, D::Error> {
+    Ok(provenance(&Value::deserialize(d)?))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher as _};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use actor::names::FlavorName;
@@ -15,7 +15,7 @@ const QUIET: Duration = Duration::from_hours(1);
 /// Actors that are remembered, at some 50 bytes each; with more of them all are forgotten.
 const MOST: usize = 10_000;
 
-static WRITTEN: Mutex<Option<Written>> = Mutex::new(None);
+static WRITTEN: LazyLock<Mutex<Written>> = LazyLock::new(Mutex::default);
 
 /// Logs what the flavors of an actor give, as often as it is new and each hour.
 pub(crate) fn applied(actor: &Subject, flavors: &[FlavorName], resolved: &Map<String, Value>) {
@@ -25,11 +25,10 @@ pub(crate) fn applied(actor: &Subject, flavors: &[FlavorName], resolved: &Map<St
     let flavors: Vec<&str> = flavors.iter().map(FlavorName::as_str).collect();
     let name = hash(&(&actor.namespace, &actor.actor));
     let content = hash(&(&flavors, resolved));
-    let is_due = {
-        let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = written.get_or_insert_default();
-        written.is_due(name, content, Instant::now())
-    };
+    let is_due = WRITTEN
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .is_due(name, content, Instant::now());
     if is_due {
         let spec = serde_json::to_string(&Redacted(resolved)).unwrap_or_default();
         tracing::info!(

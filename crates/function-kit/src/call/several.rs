@@ -25,7 +25,7 @@ use serde_json::json;
 use super::Call;
 use crate::Fault;
 use crate::require::Requests;
-use crate::value::{json_to_pb, pb_to_json};
+use crate::value::{into_pb, pb_to_json};
 
 /// Context key of what was asked for and is not answered, between two calls.
 pub const ASKED_KEY: &str = "asya.sh/asked";
@@ -55,7 +55,7 @@ pub fn run_steps<'a>(
     }
     if open != Questions::default() {
         let context = response.context.get_or_insert_default();
-        let open = json_to_pb(&json!(open));
+        let open = into_pb(json!(open));
         context.fields.insert(ASKED_KEY.to_owned(), open);
     }
     response

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Call;
-use crate::facts::teller;
+use crate::facts::{provenance, teller};
 use crate::value::{self, into_pb};
 use crate::{FACTS_KEY, Note};
 
@@ -102,9 +102,8 @@ impl Call {
         self.told.origins.get_or_init(|| {
             let context = self.context.as_ref();
             let origins = context.and_then(|context| value::at(context, &[FACTS_KEY, "origins"]));
-            // What is not a provenance tells nothing; messages then name the actor.
             origins
-                .and_then(|origins| Provenance::from_json(&value::pb_to_json(origins)))
+                .map(|origins| provenance(&value::pb_to_json(origins)))
                 .unwrap_or_default()
         })
     }
