@@ -22,7 +22,7 @@ use crate::owner::OwnerMark;
 use crate::tenancy;
 use crate::timings::Timings;
 use crate::transport::ExternalQueue;
-use crate::transport::limit::Limits;
+
 use crate::transport::rabbitmq::{self, Broker};
 use crate::transport::sqs::{self, Service};
 
@@ -48,7 +48,7 @@ pub struct Connector {
     own_namespace: String,
     timings: Timings,
     metrics: Arc<Metrics>,
-    sqs_limits: Arc<Limits>,
+    sqs_pace: Arc<sqs::Pace>,
     /// What is known of configs.
     pub known: Known,
     clients: Mutex<BTreeMap<Key, Kept>>,
@@ -120,7 +120,7 @@ impl Connector {
             client,
             own_namespace,
             timings,
-            sqs_limits: sqs::limits(metrics.calls_to("sqs")),
+            sqs_pace: sqs::Pace::new(metrics.calls_to("sqs")),
             metrics,
             known: Known::default(),
             clients: Mutex::default(),

@@ -7,7 +7,16 @@ use std::time::Duration;
 use prometheus_client::metrics::counter::Counter;
 use tokio::time::Instant;
 
-/// Lets `burst` calls through at once, and after that one per `interval`.
+/// How many calls there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// Calls per second, at least 1.
+    pub per_second: u32,
+    /// Calls that are let through at once after a time of rest.
+    pub burst: u32,
+}
+
+/// Lets a burst of calls through at once, and after that one per interval.
 #[derive(Debug)]
 pub struct RateLimit {
     interval: Duration,
@@ -18,12 +27,11 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// A limit of `per_second` calls, with ten seconds' worth of them at once.
-    pub fn per_second(per_second: u32) -> Self {
-        let per_second = per_second.max(1);
+    /// A limit of that rate.
+    pub fn of(rate: Rate) -> Self {
         Self {
-            interval: Duration::from_secs(1) / per_second,
-            burst: per_second.saturating_mul(10),
+            interval: Duration::from_secs(1) / rate.per_second.max(1),
+            burst: rate.burst,
             whole_at: Mutex::new(None),
             calls: Counter::default(),
         }
@@ -56,16 +64,16 @@ impl RateLimit {
 /// share it, and a client that is made anew begins with no new burst.
 #[derive(Debug)]
 pub struct Limits {
-    per_second: u32,
+    rate: Rate,
     calls: Counter,
     by_account: Mutex<BTreeMap<String, Arc<RateLimit>>>,
 }
 
 impl Limits {
-    /// Limits of `per_second` calls each, all counted by `calls`.
-    pub fn per_second(per_second: u32, calls: Counter) -> Self {
+    /// Limits of that rate each, all counted by `calls`.
+    pub fn of_each(rate: Rate, calls: Counter) -> Self {
         Self {
-            per_second,
+            rate,
             calls,
             by_account: Mutex::default(),
         }
@@ -80,7 +88,7 @@ impl Limits {
         if let Some(limit) = known.get(account) {
             return limit.clone();
         }
-        let limit = RateLimit::per_second(self.per_second).counted_by(self.calls.clone());
+        let limit = RateLimit::of(self.rate).counted_by(self.calls.clone());
         let limit = Arc::new(limit);
         known.insert(account.to_owned(), limit.clone());
         limit
@@ -93,7 +101,11 @@ mod tests {
 
     #[test]
     fn whoever_calls_an_account_shares_its_limit() {
-        let limits = Limits::per_second(1, Counter::default());
+        let rate = Rate {
+            per_second: 1,
+            burst: 10,
+        };
+        let limits = Limits::of_each(rate, Counter::default());
         let now = Instant::now();
         let waits = |account| limits.of(account).reserve(now).as_secs();
         let first: Vec<u64> = (0..11).map(|_| waits("east")).collect();
@@ -104,7 +116,10 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_then_one_call_per_interval() {
-        let limit = RateLimit::per_second(2);
+        let limit = RateLimit::of(Rate {
+            per_second: 2,
+            burst: 20,
+        });
         let now = Instant::now();
         let waits: Vec<u128> = (0..23).map(|_| limit.reserve(now).as_millis()).collect();
         assert!(waits[..20].iter().all(|wait| *wait == 0), "{waits:?}");

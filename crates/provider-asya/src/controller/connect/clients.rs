@@ -202,7 +202,7 @@ impl Connector {
             );
             let after = self.timings.deleted_recently;
             let service = Service::new(sqs, sts, region, endpoint, after);
-            Ok(Backend::Sqs(service.limited_by(&self.sqs_limits)))
+            Ok(Backend::Sqs(service.limited_by(&self.sqs_pace)))
         };
         match self.backend(config, region, secrets, make).await? {
             Backend::Sqs(service) => Ok(service),

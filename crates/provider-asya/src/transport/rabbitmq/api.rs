@@ -20,7 +20,7 @@ use rustls::pki_types::pem::PemObject as _;
 use serde_json::Value;
 
 use crate::transport::fault::Fault;
-use crate::transport::limit::RateLimit;
+use crate::transport::limit::{Rate, RateLimit};
 
 /// Everything but what may stand in a path segment as it is.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -36,8 +36,11 @@ const ANSWER_MAX: usize = 16 << 20;
 /// How many idle connections are kept.
 const IDLE_CONNECTIONS: usize = 4;
 
-/// Calls per second that all queues of a broker may make together.
-const CALLS_PER_SECOND: u32 = 50;
+/// Calls that all queues of a broker may make together.
+const CALLS: Rate = Rate {
+    per_second: 50,
+    burst: 500,
+};
 
 /// A user at a broker, with a pool of connections. Clones share it.
 #[derive(Clone)]
@@ -86,7 +89,7 @@ impl Api {
             .pool_idle_timeout(Duration::from_secs(90))
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .build(connector(&endpoint, login.authorities, time_limit)?);
-        let rate = Arc::new(RateLimit::per_second(CALLS_PER_SECOND));
+        let rate = Arc::new(RateLimit::of(CALLS));
         Ok(Self {
             client,
             endpoint,
@@ -99,7 +102,7 @@ impl Api {
     /// This way, with its calls counted by `calls`.
     #[must_use]
     pub fn counted_by(self, calls: Counter) -> Self {
-        let rate = RateLimit::per_second(CALLS_PER_SECOND).counted_by(calls);
+        let rate = RateLimit::of(CALLS).counted_by(calls);
         Self {
             rate: Arc::new(rate),
             ..self

@@ -62,7 +62,7 @@ impl SqsExternal {
     /// Whose a queue is by its tags, unless it is absent. Tags show later than the queue itself: of
     /// one that was made a moment ago they may be absent while its attributes are there.
     pub(super) async fn mark(&self, url: &str) -> Result<Option<Mark>, Fault> {
-        self.service.turn().await;
+        self.service.turn_of_tags().await;
         let list = self.service.sqs.list_queue_tags().queue_url(url);
         let output = self.unless_absent(list.send().await, "read tags of queue", name_in(url))?;
         Ok(output.map(|output| {
@@ -80,7 +80,7 @@ impl SqsExternal {
     ) -> Result<Option<String>, Fault> {
         let mut tags = self.wanted.tags.clone();
         tags.insert(OWNER_TAG.to_owned(), self.wanted.mark.to_string());
-        self.service.turn().await;
+        self.service.turn_of_tags().await;
         let create = self.service.sqs.create_queue().queue_name(name);
         let answer = create
             .set_attributes(Some(named(attributes)))
@@ -106,7 +106,7 @@ impl SqsExternal {
     }
 
     pub(super) async fn tag(&self, url: &str) -> Result<(), Fault> {
-        self.service.turn().await;
+        self.service.turn_of_tags().await;
         let tag = self.service.sqs.tag_queue().queue_url(url);
         let answer = tag.tags(OWNER_TAG, self.wanted.mark.as_str()).send().await;
         self.done(answer, "tag queue", name_in(url))

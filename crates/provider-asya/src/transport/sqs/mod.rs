@@ -18,7 +18,7 @@ use tokio::sync::OnceCell;
 
 pub use self::queue::SqsExternal;
 use super::Fault;
-use super::limit::Limits;
+use super::limit::{Limits, Rate};
 use crate::owner::OwnerMark;
 
 /// The tag with the owner's mark.
@@ -27,13 +27,35 @@ pub const OWNER_TAG: &str = "asya-owner";
 /// Longest name of a queue.
 const NAME_MAX: usize = actor::names::SQS_QUEUE_MAX;
 
-/// Calls per second that all queues of an account make together in one region.
-/// Nobody publishes the limit of most calls; that of tagging is 30.
-const CALLS_PER_SECOND: u32 = 25;
+/// Calls on tags that all queues of an account make together in one region, those that make a queue
+/// with tags included. AWS allows 30 per second.
+const TAGS: Rate = Rate {
+    per_second: 25,
+    burst: 25,
+};
 
-/// Limits for everything that a provider calls, with its calls counted by `calls`.
-pub fn limits(calls: Counter) -> Arc<Limits> {
-    Arc::new(Limits::per_second(CALLS_PER_SECOND, calls))
+/// Calls of other kinds. AWS publishes no limit of them; where it throttles one, that queue waits.
+/// Each queue is read once in a minute, so that this is enough for 6,000.
+const OTHERS: Rate = Rate {
+    per_second: 100,
+    burst: 250,
+};
+
+/// The limits of all accounts.
+#[derive(Debug)]
+pub struct Pace {
+    tags: Limits,
+    others: Limits,
+}
+
+impl Pace {
+    /// Limits for everything that a provider calls, with its calls counted by `calls`.
+    pub fn new(calls: Counter) -> Arc<Self> {
+        Arc::new(Self {
+            tags: Limits::of_each(TAGS, calls.clone()),
+            others: Limits::of_each(OTHERS, calls),
+        })
+    }
 }
 
 /// What the SDK says where STS does not tell the account.
@@ -47,7 +69,7 @@ pub struct Service {
     sts: aws_sdk_sts::Client,
     region: String,
     endpoint: Option<String>,
-    limits: Arc<Limits>,
+    pace: Arc<Pace>,
     deleted_recently: Duration,
     /// The account whose queues are seen here, and by whose limit calls are made from then on.
     /// Until then all clients share one.
@@ -88,7 +110,7 @@ impl Service {
             sts,
             region: region.to_owned(),
             endpoint: endpoint.map(|endpoint| endpoint.trim_end_matches('/').to_owned()),
-            limits: limits(Counter::default()),
+            pace: Pace::new(Counter::default()),
             deleted_recently,
             seen_account: Arc::default(),
             account: Arc::default(),
@@ -98,17 +120,26 @@ impl Service {
 
     /// This service, with these limits, which others share.
     #[must_use]
-    pub fn limited_by(self, limits: &Arc<Limits>) -> Self {
-        let limits = limits.clone();
-        Self { limits, ..self }
+    pub fn limited_by(self, pace: &Arc<Pace>) -> Self {
+        let pace = pace.clone();
+        Self { pace, ..self }
     }
 
     /// Waits until it is this call's turn among those of its account.
     async fn turn(&self) {
+        self.pace.others.of(&self.whose()).turn().await;
+    }
+
+    /// Waits until it is this call's turn among those of its account that concern tags.
+    async fn turn_of_tags(&self) {
+        self.pace.tags.of(&self.whose()).turn().await;
+    }
+
+    /// The account, as far as it is known, in this service and region.
+    fn whose(&self) -> String {
         let service = self.endpoint.as_deref().unwrap_or("AWS");
         let account = self.seen_account.get().map_or("unknown", String::as_str);
-        let whose = format!("{service} {} {account}", self.region);
-        self.limits.of(&whose).turn().await;
+        format!("{service} {} {account}", self.region)
     }
 
     /// Remembers whose queues are seen here.
