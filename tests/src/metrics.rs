@@ -10,7 +10,8 @@ use std::net::{SocketAddr, TcpStream};
 /// When none is.
 pub fn scrape(address: SocketAddr) -> String {
     let mut connection = TcpStream::connect(address).expect("metrics are served");
-    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    // By HTTP/1.0 the answer comes in one piece: the lengths of pieces would stand in the middle of lines.
+    let request = "GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n";
     connection
         .write_all(request.as_bytes())
         .expect("the request is sent");
