@@ -22,7 +22,6 @@ use crate::owner::OwnerMark;
 use crate::tenancy;
 use crate::timings::Timings;
 use crate::transport::ExternalQueue;
-
 use crate::transport::rabbitmq::{self, Broker};
 use crate::transport::sqs::{self, Service};
 
