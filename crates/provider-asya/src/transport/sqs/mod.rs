@@ -28,10 +28,10 @@ pub const OWNER_TAG: &str = "asya-owner";
 const NAME_MAX: usize = actor::names::SQS_QUEUE_MAX;
 
 /// Calls on tags that all queues of an account make together in one region, those that make a queue
-/// with tags included. AWS allows 30 per second.
+/// with tags included. AWS allows 30 per second, which these are in the first second after a rest.
 const TAGS: Rate = Rate {
     per_second: 25,
-    burst: 25,
+    burst: 5,
 };
 
 /// Calls of other kinds. AWS publishes no limit of them; where it throttles one, that queue waits.
