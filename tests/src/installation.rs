@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
 use kube::api::{Api, DynamicObject, ListParams};
-use real::cluster::Cluster;
-use real::crossplane::{Crossplane, NAMESPACE, condition};
-use real::registry::Registry;
-use real::rights::Rights;
-use real::{PATIENCE, components, namespace, objects, until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use test_cluster::cluster::Cluster;
+use test_cluster::crossplane::{Crossplane, NAMESPACE, condition};
+use test_cluster::registry::Registry;
+use test_cluster::rights::Rights;
+use test_cluster::{PATIENCE, components, namespace, objects, until};
 
 use crate::examples::documents;
 use crate::function::{Function, free_addresses};

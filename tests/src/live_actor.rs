@@ -8,8 +8,8 @@ use crate::table::columns;
 use actor::spec::{LEGACY_MACHINERY, MACHINERY};
 use actor::{KEDA_API_VERSION, PROVIDER_API_VERSION};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
-use real::crossplane::condition;
 use serde_json::{Value, json};
+use test_cluster::crossplane::condition;
 
 /// The kinds of which a Standalone actor that scales has objects.
 const KINDS: [(&str, &str); 6] = [
@@ -43,7 +43,7 @@ impl<'a> Live<'a> {
         Self {
             stack,
             name: name.to_owned(),
-            patience: real::PATIENCE,
+            patience: test_cluster::PATIENCE,
             actors: stack.api(&stack::api_version(), actor::KIND).await,
             composed,
         }
@@ -53,7 +53,7 @@ impl<'a> Live<'a> {
     pub async fn create(stack: &'a Stack, name: &str, spec: &Value) -> Self {
         let live = Self::apply(stack, name, spec).await;
         let all = format!("all objects of {name} are there");
-        real::until(&all, || async {
+        test_cluster::until(&all, || async {
             live.has_all_objects().await.then_some(())
         })
         .await;
@@ -133,7 +133,7 @@ impl<'a> Live<'a> {
             .delete(&self.name, &DeleteParams::default())
             .await;
         deleted.expect("the actor is deleted");
-        real::until(&format!("{} is gone", self.name), || async {
+        test_cluster::until(&format!("{} is gone", self.name), || async {
             let found = self.actors.get_opt(&self.name).await;
             found.expect("an answer").is_none().then_some(())
         })

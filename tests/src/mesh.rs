@@ -6,13 +6,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use kube::Client;
-use real::cluster::Cluster;
-use real::crossplane::condition;
-use real::moto::Moto;
-use real::rabbitmq::RabbitMq;
-use real::{objects, until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use test_cluster::cluster::Cluster;
+use test_cluster::crossplane::condition;
+use test_cluster::moto::Moto;
+use test_cluster::rabbitmq::RabbitMq;
+use test_cluster::{objects, until};
 
 use crate::amqp::{Link, Login};
 use crate::caller::Caller;

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
-use real::process::Process;
 use tempfile::TempDir;
+use test_cluster::process::Process;
 
 use crate::{function, metrics, program};
 

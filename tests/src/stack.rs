@@ -5,11 +5,11 @@ use std::process::Command;
 
 use k8s_openapi::api::core::v1::Event;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
-use real::cluster::Cluster;
-use real::crossplane::Crossplane;
-use real::registry::Registry;
-use real::{components, objects, until};
 use serde_json::{Value, json};
+use test_cluster::cluster::Cluster;
+use test_cluster::crossplane::Crossplane;
+use test_cluster::registry::Registry;
+use test_cluster::{components, objects, until};
 
 use crate::examples::documents;
 use crate::function::{self, Function};

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use real::components;
 use serde_json::{Value, json};
+use test_cluster::components;
 use tests::examples::{Example, Expectation, ONE_STEP, SIX_STEPS, all};
 use tests::function::{ALL, Function};
 use tests::program;

@@ -9,9 +9,9 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use flate2::read::GzDecoder;
-use real::components;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use test_cluster::components;
 use tests::function::PROGRAMS;
 use tests::packages::{self, AMD64, ARM64, programs, stand_ins};
 use tests::program::{repository, talk};

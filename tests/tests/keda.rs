@@ -9,11 +9,11 @@ use std::time::Instant;
 use actor::KEDA_API_VERSION;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject};
-use real::cluster::Cluster;
-use real::keda::{self, Keda};
-use real::rabbitmq::RabbitMq;
-use real::{objects, until};
 use serde_json::{Value, json};
+use test_cluster::cluster::Cluster;
+use test_cluster::keda::{self, Keda};
+use test_cluster::rabbitmq::RabbitMq;
+use test_cluster::{objects, until};
 use tests::examples::documents;
 use tests::program::repository;
 
@@ -150,7 +150,7 @@ impl Rig {
     async fn until_replicas(&self, namespace: &str, name: &str, replicas: u64, since: &str) {
         let (deployments, _) = objects::api_of(&self.client, &deployment(namespace, name)).await;
         let start = Instant::now();
-        let deadline = start + real::PATIENCE;
+        let deadline = start + test_cluster::PATIENCE;
         loop {
             let found = read(&deployments, name).await;
             if found["spec"]["replicas"] == replicas {

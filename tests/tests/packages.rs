@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use real::components;
 use serde_json::{Value, json};
+use test_cluster::components;
 use tests::examples::documents;
 use tests::program::{repository, talk};
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use real::cluster::Cluster;
-use real::components;
+use test_cluster::cluster::Cluster;
+use test_cluster::components;
 
 /// Actors, as far as kubectl needs them: Crossplane makes the kind from the XRD.
 const ACTORS: &str = "

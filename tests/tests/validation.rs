@@ -9,8 +9,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use real::components;
 use serde_json::Value;
+use test_cluster::components;
 use tests::examples::{self, documents};
 use tests::program::{repository, talk};
 use tests::validation::{

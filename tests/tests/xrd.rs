@@ -7,10 +7,10 @@
 use actor::spec::{LEGACY_MACHINERY, MACHINERY};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::Status;
-use real::cluster::Cluster;
-use real::crossplane::Crossplane;
-use real::{components, namespace, objects, until};
 use serde_json::{Value, json};
+use test_cluster::cluster::Cluster;
+use test_cluster::crossplane::Crossplane;
+use test_cluster::{components, namespace, objects, until};
 use tests::examples::{self, documents};
 use tests::validation::{self, DEFINITIONS, Refused, definition_file, document};
 

@@ -13,7 +13,7 @@ use kube::ResourceExt as _;
 use provider_asya::kinds::Queue;
 use rig::moto::Moto;
 use rig::platform::{make_platform, rendered};
-use rig::queue_stage::{self, Stage};
+use rig::provider_fixture::{self, ProviderFixture};
 use rig::rabbitmq::RabbitMq;
 use serde_json::{Value, json};
 
@@ -22,24 +22,24 @@ async fn a_message_arrives_in_the_queue_that_an_actor_is_rendered_with() {
     if rig::is_skipped("queues of actors") {
         return;
     }
-    let (stage, rabbitmq, moto) = tokio::join!(
-        Stage::start(queue_stage::timings()),
+    let (provider, rabbitmq, moto) = tokio::join!(
+        ProviderFixture::start(provider_fixture::timings()),
         RabbitMq::start(),
         Moto::start()
     );
-    make_platform(&stage, &rabbitmq, &moto, &json!({})).await;
+    make_platform(&provider, &rabbitmq, &moto, &json!({})).await;
     tokio::join!(
-        a_sidecar_publishes_to_the_exchange_by_the_actors_name(&stage, &rabbitmq),
-        a_sidecar_sends_to_the_queue_by_its_name(&stage, &moto),
+        a_sidecar_publishes_to_the_exchange_by_the_actors_name(&provider, &rabbitmq),
+        a_sidecar_sends_to_the_queue_by_its_name(&provider, &moto),
     );
 }
 
 /// Applies the object where it says, and waits until its queue can be used.
-async fn make(stage: &Stage, queue: &Value) -> (queue_stage::Queues, Queue) {
+async fn make(provider: &ProviderFixture, queue: &Value) -> (provider_fixture::Queues, Queue) {
     let namespace = queue["metadata"]["namespace"].as_str().unwrap();
-    stage.make_namespace(namespace).await;
-    let queues = stage.queues(namespace);
-    queue_stage::apply(&queues.0, queue.clone()).await;
+    provider.make_namespace(namespace).await;
+    let queues = provider.queues(namespace);
+    provider_fixture::apply(&queues.0, queue.clone()).await;
     let name = queue["metadata"]["name"].as_str().unwrap();
     let ready = queues.until_ready(name).await;
     (queues, ready)
@@ -49,7 +49,7 @@ fn actor_of(queue: &Queue) -> &str {
     &queue.labels()[actor::labels::ACTOR]
 }
 
-async fn until_queued(queues: &queue_stage::Queues, name: &str, count: u64) {
+async fn until_queued(queues: &provider_fixture::Queues, name: &str, count: u64) {
     let what = format!("counts {count} messages");
     queues
         .until(name, &what, |queue| {
@@ -59,10 +59,10 @@ async fn until_queued(queues: &queue_stage::Queues, name: &str, count: u64) {
 }
 
 async fn a_sidecar_publishes_to_the_exchange_by_the_actors_name(
-    stage: &Stage,
+    provider: &ProviderFixture,
     rabbitmq: &RabbitMq,
 ) {
-    let (queues, queue) = make(stage, &rendered("order-router")).await;
+    let (queues, queue) = make(provider, &rendered("order-router")).await;
     let settings = queue.spec.for_provider.rabbitmq.as_ref().unwrap();
     let (vhost, exchange) = (settings.vhost.as_str(), settings.exchange.as_str());
     // A sidecar declares the exchange too, and the broker refuses it where that differs.
@@ -87,8 +87,8 @@ async fn a_sidecar_publishes_to_the_exchange_by_the_actors_name(
     until_queued(&queues, "order-router", 0).await;
 }
 
-async fn a_sidecar_sends_to_the_queue_by_its_name(stage: &Stage, moto: &Moto) {
-    let (queues, queue) = make(stage, &rendered("text-processor")).await;
+async fn a_sidecar_sends_to_the_queue_by_its_name(provider: &ProviderFixture, moto: &Moto) {
+    let (queues, queue) = make(provider, &rendered("text-processor")).await;
     let (sqs, _) = moto.clients();
     let name = format!("asya-{}", actor_of(&queue));
     let found = sqs.get_queue_url().queue_name(name).send().await.unwrap();

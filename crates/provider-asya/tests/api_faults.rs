@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use provider_asya::kinds::ProviderConfig;
 use rig::api_faults::Fault;
-use rig::queue_stage::{self, Queues, Stage};
+use rig::provider_fixture::{self, ProviderFixture, Queues};
 use rig::rabbitmq::RabbitMq;
 use serde_json::json;
 
@@ -66,39 +66,42 @@ async fn faults_of_the_api_server_are_outlived() {
     if rig::is_skipped("faults of the API server") {
         return;
     }
-    let (stage, broker) = tokio::join!(Stage::start(queue_stage::timings()), RabbitMq::start());
+    let (provider, broker) = tokio::join!(
+        ProviderFixture::start(provider_fixture::timings()),
+        RabbitMq::start()
+    );
     for (name, reason, fault) in CASES {
-        let scene = Scene::of(name, reason, &stage, &broker).await;
-        scene.play(fault).await;
+        let fixture = Fixture::of(name, reason, &provider, &broker).await;
+        fixture.play(fault).await;
     }
 }
 
 /// One fault, in a namespace of its own.
-struct Scene<'a> {
+struct Fixture<'a> {
     name: &'static str,
     reason: &'static str,
-    stage: &'a Stage,
+    provider: &'a ProviderFixture,
     broker: &'a RabbitMq,
     queues: Queues,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Fixture<'a> {
     async fn of(
         name: &'static str,
         reason: &'static str,
-        stage: &'a Stage,
+        provider: &'a ProviderFixture,
         broker: &'a RabbitMq,
     ) -> Self {
-        stage.make_namespace(name).await;
-        let spec = json!({"rabbitmq": queue_stage::rabbitmq_connection(&broker.endpoint, None),
+        provider.make_namespace(name).await;
+        let spec = json!({"rabbitmq": provider_fixture::rabbitmq_connection(&broker.endpoint, None),
             "countersInterval": "1s"});
         let config = json!({"metadata": {"name": "broker"}, "spec": spec});
-        queue_stage::apply(&stage.namespaced::<ProviderConfig>(name), config).await;
-        let queues = stage.queues(name);
+        provider_fixture::apply(&provider.namespaced::<ProviderConfig>(name), config).await;
+        let queues = provider.queues(name);
         Self {
             name,
             reason,
-            stage,
+            provider,
             broker,
             queues,
         }
@@ -117,7 +120,7 @@ impl<'a> Scene<'a> {
             assert!(self.broker.publish(&self.exchange(), &key).await);
         }
 
-        self.stage.way.set(fault);
+        self.provider.way.set(fault);
         let letters =
             json!({"spec": {"forProvider": {"rabbitmq": {"deadLetter": {"enabled": true}}}}});
         self.queues.change("changed", letters).await;
@@ -127,7 +130,7 @@ impl<'a> Scene<'a> {
         let gone = self.broker.api.delete(&["queues", "/", &hit]).await;
         gone.unwrap();
         rig::until(self.reason, || async {
-            (self.stage.way.met() >= MET).then_some(())
+            (self.provider.way.met() >= MET).then_some(())
         })
         .await;
         for name in ["kept", "changed"] {
@@ -135,7 +138,7 @@ impl<'a> Scene<'a> {
             assert!(self.broker.has(&path).await, "{}: {name}", self.reason);
         }
 
-        self.stage.way.set(Fault::None);
+        self.provider.way.set(Fault::None);
         let start = Instant::now();
         let letters = self.queue("changed-dlq");
         rig::until(&format!("{}: dead letters", self.reason), || async {

@@ -17,8 +17,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use provider_asya::kinds::WorkloadBinding;
 use provider_asya::timings::Timings;
-use rig::binding_stage::{
-    OWNER, Site, Yard, containers, generation, says, template, timings, workload,
+use rig::binding_fixture::{
+    BindingFixture, OWNER, Site, containers, generation, says, template, timings, workload,
 };
 use rig::reverter::{Habit, Reverter};
 use serde_json::{Value, json};
@@ -36,23 +36,23 @@ async fn whoever_owns_the_workload_wins_in_the_end() {
         conflict_quiet: QUIET,
         ..timings()
     };
-    let mut yard = Yard::start(timings).await;
-    yard.grant("rbac-binding.yaml").await;
-    yard.provide().await;
-    a_controller_that_never_touches_is_no_conflict(&yard).await;
-    a_controller_that_reverts_is_given_way_to(&yard).await;
-    a_controller_that_replaces_is_given_way_to(&yard).await;
-    what_is_removed_once_is_put_back_and_forgotten(&yard).await;
-    a_workload_without_its_label_is_freed_too(&yard).await;
-    volumes_that_are_mounted_stop_their_controller(&yard).await;
-    volumes_that_nothing_mounts_are_a_conflict(&yard).await;
-    a_field_that_is_taken_over_is_told(&yard).await;
-    a_fight_goes_on_after_a_restart(&mut yard).await;
+    let mut fixture = BindingFixture::start(timings).await;
+    fixture.grant("rbac-binding.yaml").await;
+    fixture.provide().await;
+    a_controller_that_never_touches_is_no_conflict(&fixture).await;
+    a_controller_that_reverts_is_given_way_to(&fixture).await;
+    a_controller_that_replaces_is_given_way_to(&fixture).await;
+    what_is_removed_once_is_put_back_and_forgotten(&fixture).await;
+    a_workload_without_its_label_is_freed_too(&fixture).await;
+    volumes_that_are_mounted_stop_their_controller(&fixture).await;
+    volumes_that_nothing_mounts_are_a_conflict(&fixture).await;
+    a_field_that_is_taken_over_is_told(&fixture).await;
+    a_fight_goes_on_after_a_restart(&mut fixture).await;
 }
 
 /// A workload with a controller, and an actor bound to it.
-async fn fight(yard: &Yard, namespace: &str, habit: Habit) -> (Site, Reverter) {
-    let site = yard.site(namespace).await;
+async fn fight(fixture: &BindingFixture, namespace: &str, habit: Habit) -> (Site, Reverter) {
+    let site = fixture.site(namespace).await;
     site.make("Deployment", "llm").await;
     let reverter = Reverter::start(&site, "llm", habit);
     let template = template("embedder", "a:1");
@@ -65,8 +65,8 @@ fn image(image: &str) -> Value {
     json!({"spec": {"forProvider": {"template": template("embedder", image)}}})
 }
 
-async fn a_controller_that_never_touches_is_no_conflict(yard: &Yard) {
-    let (site, reverter) = fight(yard, "peaceful", Habit::NeverTouches).await;
+async fn a_controller_that_never_touches_is_no_conflict(fixture: &BindingFixture) {
+    let (site, reverter) = fight(fixture, "peaceful", Habit::NeverTouches).await;
     site.until_ready("embedder").await;
     site.change::<Deployment>("llm", json!({"spec": {"replicas": 7}}))
         .await;
@@ -80,9 +80,9 @@ async fn a_controller_that_never_touches_is_no_conflict(yard: &Yard) {
     assert_eq!(reverter.writes(), 0);
 }
 
-async fn a_controller_that_reverts_is_given_way_to(yard: &Yard) {
+async fn a_controller_that_reverts_is_given_way_to(fixture: &BindingFixture) {
     let start = Timestamp::now();
-    let (site, reverter) = fight(yard, "reverted", Habit::Reverts).await;
+    let (site, reverter) = fight(fixture, "reverted", Habit::Reverts).await;
     stopped(&site, start).await;
     assert_eq!(reverter.writes(), CONFLICTS_MAX + 1, "one for each time");
     let given_up = site.get("Deployment", "llm").await;
@@ -132,9 +132,9 @@ async fn stopped(site: &Site, start: Timestamp) {
     assert!(last.as_second() >= start.as_second());
 }
 
-async fn a_controller_that_replaces_is_given_way_to(yard: &Yard) {
+async fn a_controller_that_replaces_is_given_way_to(fixture: &BindingFixture) {
     let start = Timestamp::now();
-    let (site, reverter) = fight(yard, "replaced", Habit::Replaces).await;
+    let (site, reverter) = fight(fixture, "replaced", Habit::Replaces).await;
     stopped(&site, start).await;
     let given_up = site.get("Deployment", "llm").await;
     assert_eq!(given_up["metadata"]["labels"], json!({"app": "llm"}));
@@ -145,8 +145,8 @@ async fn a_controller_that_replaces_is_given_way_to(yard: &Yard) {
     site.until_gone::<WorkloadBinding>("embedder").await;
 }
 
-async fn what_is_removed_once_is_put_back_and_forgotten(yard: &Yard) {
-    let site = yard.site("once").await;
+async fn what_is_removed_once_is_put_back_and_forgotten(fixture: &BindingFixture) {
+    let site = fixture.site("once").await;
     site.make("Deployment", "llm").await;
     site.bind(
         "embedder",
@@ -197,8 +197,8 @@ async fn what_is_removed_once_is_put_back_and_forgotten(yard: &Yard) {
 }
 
 /// Whoever takes the label off a workload makes it no less ours to clean up.
-async fn a_workload_without_its_label_is_freed_too(yard: &Yard) {
-    let (site, reverter) = fight(yard, "unlabelled", Habit::Unlabels).await;
+async fn a_workload_without_its_label_is_freed_too(fixture: &BindingFixture) {
+    let (site, reverter) = fight(fixture, "unlabelled", Habit::Unlabels).await;
     stopped(&site, Timestamp::now()).await;
     drop(reverter);
     assert_eq!(containers(&site.get("Deployment", "llm").await).len(), 3);
@@ -210,8 +210,8 @@ async fn a_workload_without_its_label_is_freed_too(yard: &Yard) {
 }
 
 /// Why injecting is refused on KAITO.
-async fn volumes_that_are_mounted_stop_their_controller(yard: &Yard) {
-    let (site, reverter) = fight(yard, "mounted", Habit::RewritesVolumes).await;
+async fn volumes_that_are_mounted_stop_their_controller(fixture: &BindingFixture) {
+    let (site, reverter) = fight(fixture, "mounted", Habit::RewritesVolumes).await;
     site.until_ready("embedder").await;
     rig::until("the controller is refused", || async {
         (reverter.refusals() > 0).then_some(())
@@ -222,8 +222,8 @@ async fn volumes_that_are_mounted_stop_their_controller(yard: &Yard) {
     assert_eq!(binding.status.at_provider.conflict_count, Some(0));
 }
 
-async fn volumes_that_nothing_mounts_are_a_conflict(yard: &Yard) {
-    let site = yard.site("unmounted").await;
+async fn volumes_that_nothing_mounts_are_a_conflict(fixture: &BindingFixture) {
+    let site = fixture.site("unmounted").await;
     site.make("Deployment", "llm").await;
     let mut template = template("embedder", "a:1");
     for container in template["spec"]["containers"].as_array_mut().unwrap() {
@@ -243,8 +243,8 @@ async fn volumes_that_nothing_mounts_are_a_conflict(yard: &Yard) {
     assert_eq!(containers(&site.get("Deployment", "llm").await), ["llm"]);
 }
 
-async fn a_field_that_is_taken_over_is_told(yard: &Yard) {
-    let site = yard.site("overtaken").await;
+async fn a_field_that_is_taken_over_is_told(fixture: &BindingFixture) {
+    let site = fixture.site("overtaken").await;
     site.make("Deployment", "llm").await;
     site.bind(
         "embedder",
@@ -273,15 +273,15 @@ async fn a_field_that_is_taken_over_is_told(yard: &Yard) {
     );
 }
 
-async fn a_fight_goes_on_after_a_restart(yard: &mut Yard) {
+async fn a_fight_goes_on_after_a_restart(fixture: &mut BindingFixture) {
     let start = Timestamp::now();
-    let (site, reverter) = fight(yard, "restarted", Habit::Reverts).await;
+    let (site, reverter) = fight(fixture, "restarted", Habit::Reverts).await;
     site.until("embedder", "has some conflicts", |binding| {
         binding.status.at_provider.conflict_count >= Some(2)
     })
     .await;
-    yard.stop();
-    yard.provide().await;
+    fixture.stop();
+    fixture.provide().await;
     stopped(&site, start).await;
     let writes = reverter.writes();
     assert!(

@@ -18,7 +18,9 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use provider_asya::binding::intent::{self, Addition};
 use provider_asya::binding::refusal::{self, Answer};
 use provider_asya::kinds::WorkloadBinding;
-use rig::binding_stage::{Yard, containers, says, settled, template, timings, workload};
+use rig::binding_fixture::{
+    BindingFixture, containers, says, settled, template, timings, workload,
+};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,20 +28,20 @@ async fn what_cannot_be_added_is_told_and_changes_nothing() {
     if rig::is_skipped("refused WorkloadBinding objects") {
         return;
     }
-    let mut yard = Yard::start(timings()).await;
-    yard.provide().await;
-    without_the_right_nothing_is_done(&yard).await;
-    an_intent_for_another_object_changes_nothing(&yard).await;
-    the_second_actor_waits_for_the_first(&yard).await;
-    one_actor_has_one_binding(&yard).await;
-    what_cannot_be_added_to_is_told_with_the_reason(&yard).await;
-    a_taken_name_is_told_with_its_owner(&yard).await;
-    what_the_api_server_refuses_is_told_in_its_words(&yard).await;
+    let mut fixture = BindingFixture::start(timings()).await;
+    fixture.provide().await;
+    without_the_right_nothing_is_done(&fixture).await;
+    an_intent_for_another_object_changes_nothing(&fixture).await;
+    the_second_actor_waits_for_the_first(&fixture).await;
+    one_actor_has_one_binding(&fixture).await;
+    what_cannot_be_added_to_is_told_with_the_reason(&fixture).await;
+    a_taken_name_is_told_with_its_owner(&fixture).await;
+    what_the_api_server_refuses_is_told_in_its_words(&fixture).await;
 }
 
 /// The last step grants the right, which the rest needs.
-async fn without_the_right_nothing_is_done(yard: &Yard) {
-    let site = yard.site("forbidden").await;
+async fn without_the_right_nothing_is_done(fixture: &BindingFixture) {
+    let site = fixture.site("forbidden").await;
     let before = site.make("Deployment", "llm").await;
     site.bind(
         "embedder",
@@ -72,7 +74,7 @@ async fn without_the_right_nothing_is_done(yard: &Yard) {
     site.until_says("idle", "Forbidden", text).await;
     site.delete::<WorkloadBinding>("idle").await;
     site.until_gone::<WorkloadBinding>("idle").await;
-    yard.grant("rbac-binding.yaml").await;
+    fixture.grant("rbac-binding.yaml").await;
     site.until_ready("embedder").await;
     site.delete::<WorkloadBinding>("embedder").await;
     site.until_gone::<WorkloadBinding>("embedder").await;
@@ -83,8 +85,8 @@ async fn without_the_right_nothing_is_done(yard: &Yard) {
 }
 
 /// Between a look and an apply a workload may go, or another may take its name.
-async fn an_intent_for_another_object_changes_nothing(yard: &Yard) {
-    let site = yard.site("between").await;
+async fn an_intent_for_another_object_changes_nothing(fixture: &BindingFixture) {
+    let site = fixture.site("between").await;
     let there = site.make("Deployment", "there").await;
     let template = template("embedder", "a:1");
     let addition = Addition {
@@ -119,8 +121,8 @@ async fn an_intent_for_another_object_changes_nothing(yard: &Yard) {
     assert_eq!(site.get("Deployment", "there").await, there);
 }
 
-async fn the_second_actor_waits_for_the_first(yard: &Yard) {
-    let site = yard.site("rivals").await;
+async fn the_second_actor_waits_for_the_first(fixture: &BindingFixture) {
+    let site = fixture.site("rivals").await;
     site.make("Deployment", "llm").await;
     site.bind("first", "Deployment", "llm", Some(template("first", "a:1")))
         .await;
@@ -146,8 +148,8 @@ async fn the_second_actor_waits_for_the_first(yard: &Yard) {
     );
 }
 
-async fn one_actor_has_one_binding(yard: &Yard) {
-    let site = yard.site("twins").await;
+async fn one_actor_has_one_binding(fixture: &BindingFixture) {
+    let site = fixture.site("twins").await;
     site.make("Deployment", "llm").await;
     site.make("Deployment", "other").await;
     site.bind(
@@ -173,8 +175,8 @@ async fn one_actor_has_one_binding(yard: &Yard) {
     assert_eq!(containers(&site.get("Deployment", "llm").await).len(), 3);
 }
 
-async fn what_cannot_be_added_to_is_told_with_the_reason(yard: &Yard) {
-    let site = yard.site("closed").await;
+async fn what_cannot_be_added_to_is_told_with_the_reason(fixture: &BindingFixture) {
+    let site = fixture.site("closed").await;
     let containers = json!([{"name": "llm", "image": "llm:1"}]);
     let mut object = workload("Deployment", "llm", &containers);
     object["spec"]["selector"]["matchExpressions"] =
@@ -207,8 +209,8 @@ async fn what_cannot_be_added_to_is_told_with_the_reason(yard: &Yard) {
     );
 }
 
-async fn a_taken_name_is_told_with_its_owner(yard: &Yard) {
-    let site = yard.site("taken").await;
+async fn a_taken_name_is_told_with_its_owner(fixture: &BindingFixture) {
+    let site = fixture.site("taken").await;
     let own =
         json!([{"name": "llm", "image": "llm:1"}, {"name": "asya-sidecar", "image": "theirs:1"}]);
     let before = site.make_with("Deployment", "llm", &own).await;
@@ -242,8 +244,8 @@ async fn a_taken_name_is_told_with_its_owner(yard: &Yard) {
     site.until_ready("embedder").await;
 }
 
-async fn what_the_api_server_refuses_is_told_in_its_words(yard: &Yard) {
-    let site = yard.site("refused").await;
+async fn what_the_api_server_refuses_is_told_in_its_words(fixture: &BindingFixture) {
+    let site = fixture.site("refused").await;
     let before = site.make("Deployment", "llm").await;
     let mut wrong = template("embedder", "a:1");
     wrong["spec"]["containers"][1]["volumeMounts"][0]["name"] = json!("nowhere");

@@ -17,8 +17,8 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kube::ResourceExt as _;
 use kube::api::{ListParams, Patch, PatchParams};
 use provider_asya::kinds::WorkloadBinding;
-use rig::binding_stage::{
-    OWNER, Site, Yard, containers, generation, says, settled, template, timings, uid,
+use rig::binding_fixture::{
+    BindingFixture, OWNER, Site, containers, generation, says, settled, template, timings, uid,
 };
 use serde_json::{Value, json};
 
@@ -27,24 +27,26 @@ async fn workloads_are_bound_and_left_as_they_were() {
     if rig::is_skipped("WorkloadBinding objects") {
         return;
     }
-    let mut yard = Yard::start(timings()).await;
-    yard.grant("rbac-binding.yaml").await;
-    yard.provide().await;
+    let mut fixture = BindingFixture::start(timings()).await;
+    fixture.grant("rbac-binding.yaml").await;
+    fixture.provide().await;
     for kind in ["Deployment", "StatefulSet"] {
-        what_is_added_stands_beside_what_was_there(&yard, kind).await;
+        what_is_added_stands_beside_what_was_there(&fixture, kind).await;
     }
-    an_adapter_leaves_its_target_alone(&yard).await;
-    another_target_or_strategy_frees_the_former(&yard).await;
-    a_target_that_is_not_there_is_never_made(&yard).await;
-    a_target_that_is_made_anew_is_bound_anew(&yard).await;
-    a_kind_is_noticed_once_it_is_served(&yard).await;
-    policies_are_kept(&yard).await;
-    foreign_scalers_are_named(&yard).await;
-    what_went_while_the_provider_was_down_is_taken_away(&mut yard).await;
+    an_adapter_leaves_its_target_alone(&fixture).await;
+    another_target_or_strategy_frees_the_former(&fixture).await;
+    a_target_that_is_not_there_is_never_made(&fixture).await;
+    a_target_that_is_made_anew_is_bound_anew(&fixture).await;
+    a_kind_is_noticed_once_it_is_served(&fixture).await;
+    policies_are_kept(&fixture).await;
+    foreign_scalers_are_named(&fixture).await;
+    what_went_while_the_provider_was_down_is_taken_away(&mut fixture).await;
 }
 
-async fn what_is_added_stands_beside_what_was_there(yard: &Yard, kind: &str) {
-    let site = yard.site(&format!("bound-{}", kind.to_lowercase())).await;
+async fn what_is_added_stands_beside_what_was_there(fixture: &BindingFixture, kind: &str) {
+    let site = fixture
+        .site(&format!("bound-{}", kind.to_lowercase()))
+        .await;
     let before = site.make(kind, "llm").await;
     site.bind("embedder", kind, "llm", Some(template("embedder", "a:1")))
         .await;
@@ -138,8 +140,8 @@ async fn a_rollout_is_followed(site: &Site, kind: &str, bound: &Value) {
     .await;
 }
 
-async fn an_adapter_leaves_its_target_alone(yard: &Yard) {
-    let site = yard.site("adapter").await;
+async fn an_adapter_leaves_its_target_alone(fixture: &BindingFixture) {
+    let site = fixture.site("adapter").await;
     let before = site.make("Deployment", "llm").await;
     site.bind("embedder", "Deployment", "llm", None).await;
     let binding = site.until_ready("embedder").await;
@@ -158,8 +160,8 @@ async fn an_adapter_leaves_its_target_alone(yard: &Yard) {
     site.until_gone::<WorkloadBinding>("embedder").await;
 }
 
-async fn another_target_or_strategy_frees_the_former(yard: &Yard) {
-    let site = yard.site("moves").await;
+async fn another_target_or_strategy_frees_the_former(fixture: &BindingFixture) {
+    let site = fixture.site("moves").await;
     let first = site.make("Deployment", "first").await;
     let second = site.make("Deployment", "second").await;
     site.bind(
@@ -197,8 +199,8 @@ async fn another_target_or_strategy_frees_the_former(yard: &Yard) {
     );
 }
 
-async fn a_target_that_is_not_there_is_never_made(yard: &Yard) {
-    let site = yard.site("absent").await;
+async fn a_target_that_is_not_there_is_never_made(fixture: &BindingFixture) {
+    let site = fixture.site("absent").await;
     site.bind(
         "embedder",
         "Deployment",
@@ -231,8 +233,8 @@ async fn a_target_that_is_not_there_is_never_made(yard: &Yard) {
     site.until_gone::<WorkloadBinding>("embedder").await;
 }
 
-async fn a_target_that_is_made_anew_is_bound_anew(yard: &Yard) {
-    let site = yard.site("anew").await;
+async fn a_target_that_is_made_anew_is_bound_anew(fixture: &BindingFixture) {
+    let site = fixture.site("anew").await;
     site.make("Deployment", "llm").await;
     site.bind(
         "embedder",
@@ -259,8 +261,8 @@ async fn a_target_that_is_made_anew_is_bound_anew(yard: &Yard) {
     assert_eq!(containers(&site.get("Deployment", "llm").await).len(), 3);
 }
 
-async fn a_kind_is_noticed_once_it_is_served(yard: &Yard) {
-    let site = yard.site("unserved").await;
+async fn a_kind_is_noticed_once_it_is_served(fixture: &BindingFixture) {
+    let site = fixture.site("unserved").await;
     let target = json!({"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "name": "bert"});
     site.make_binding(
         "embedder",
@@ -279,7 +281,7 @@ async fn a_kind_is_noticed_once_it_is_served(yard: &Yard) {
         "group": "serving.kserve.io", "scope": "Namespaced",
         "names": {"kind": "InferenceService", "plural": "inferenceservices"},
         "versions": [{"name": "v1beta1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}});
-    real::objects::apply(&yard.client, &definition)
+    test_cluster::objects::apply(&fixture.client, &definition)
         .await
         .unwrap();
     site.until_says(
@@ -290,8 +292,8 @@ async fn a_kind_is_noticed_once_it_is_served(yard: &Yard) {
     .await;
 }
 
-async fn policies_are_kept(yard: &Yard) {
-    let site = yard.site("policies").await;
+async fn policies_are_kept(fixture: &BindingFixture) {
+    let site = fixture.site("policies").await;
     let before = site.make("Deployment", "llm").await;
     site.bind("embedder", "Deployment", "llm", None).await;
     let policies = |list: Value| json!({"spec": {"managementPolicies": list}});
@@ -356,8 +358,8 @@ async fn policies_are_kept(yard: &Yard) {
     assert_eq!(left["spec"], unpaused["spec"], "no pod is restarted for it");
 }
 
-async fn foreign_scalers_are_named(yard: &Yard) {
-    let site = yard.site("scaled").await;
+async fn foreign_scalers_are_named(fixture: &BindingFixture) {
+    let site = fixture.site("scaled").await;
     site.make("Deployment", "llm").await;
     let scaler = |name: &str, labels: Value| {
         json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
@@ -365,7 +367,9 @@ async fn foreign_scalers_are_named(yard: &Yard) {
             "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "llm"}}})
     };
     let own = scaler("own", json!({"asya.sh/actor": "embedder"}));
-    real::objects::apply(&yard.client, &own).await.unwrap();
+    test_cluster::objects::apply(&fixture.client, &own)
+        .await
+        .unwrap();
     site.bind(
         "embedder",
         "Deployment",
@@ -378,7 +382,7 @@ async fn foreign_scalers_are_named(yard: &Yard) {
         binding.status.at_provider.foreign_scaler, None,
         "the actor's own is none"
     );
-    real::objects::apply(&yard.client, &scaler("theirs", json!({})))
+    test_cluster::objects::apply(&fixture.client, &scaler("theirs", json!({})))
         .await
         .unwrap();
     let binding = site
@@ -395,8 +399,8 @@ async fn foreign_scalers_are_named(yard: &Yard) {
     .await;
 }
 
-async fn what_went_while_the_provider_was_down_is_taken_away(yard: &mut Yard) {
-    let site = yard.site("down").await;
+async fn what_went_while_the_provider_was_down_is_taken_away(fixture: &mut BindingFixture) {
+    let site = fixture.site("down").await;
     let mut before = Vec::new();
     for name in ["deleted", "moved", "forced", "elsewhere"] {
         before.push((name, settled(site.make("Deployment", name).await)));
@@ -406,7 +410,7 @@ async fn what_went_while_the_provider_was_down_is_taken_away(yard: &mut Yard) {
             site.until_ready(name).await;
         }
     }
-    yard.stop();
+    fixture.stop();
     site.delete::<WorkloadBinding>("deleted").await;
     let target = json!({"spec": {"forProvider": {"targetRef": {"name": "elsewhere"}}}});
     site.change::<WorkloadBinding>("moved", target).await;
@@ -414,7 +418,7 @@ async fn what_went_while_the_provider_was_down_is_taken_away(yard: &mut Yard) {
     site.change::<WorkloadBinding>("forced", forced).await;
     site.delete::<WorkloadBinding>("forced").await;
     site.until_gone::<WorkloadBinding>("forced").await;
-    yard.provide().await;
+    fixture.provide().await;
     site.until_gone::<WorkloadBinding>("deleted").await;
     site.until_ready("moved").await;
     for (name, before) in before {

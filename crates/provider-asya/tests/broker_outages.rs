@@ -17,7 +17,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use provider_asya::kinds::ProviderConfig;
 use provider_asya::transport::rabbitmq::api::Answer;
-use rig::queue_stage::{self, LOGIN, Queues, Stage};
+use rig::provider_fixture::{self, LOGIN, ProviderFixture, Queues};
 use rig::rabbitmq::{RabbitMq, login};
 use serde_json::{Value, json};
 
@@ -26,18 +26,18 @@ async fn outages_of_a_broker_are_outlived() {
     if rig::is_skipped("outages of RabbitMQ") {
         return;
     }
-    let stage = Stage::start(queue_stage::timings()).await;
+    let provider = ProviderFixture::start(provider_fixture::timings()).await;
     tokio::join!(
-        a_broker_ends_and_comes_back(&stage),
-        a_broker_whose_disk_is_full_has_its_queues(&stage),
-        a_password_is_changed_at_the_broker_first(&stage),
+        a_broker_ends_and_comes_back(&provider),
+        a_broker_whose_disk_is_full_has_its_queues(&provider),
+        a_password_is_changed_at_the_broker_first(&provider),
     );
 }
 
 /// One queue is kept, one is changed, one goes, and one comes while nobody answers.
-async fn a_broker_ends_and_comes_back(stage: &Stage) {
+async fn a_broker_ends_and_comes_back(provider: &ProviderFixture) {
     let mut broker = RabbitMq::start().await;
-    let queues = set(stage, "ended", &broker).await;
+    let queues = set(provider, "ended", &broker).await;
     for (name, kind) in [
         ("kept", "quorum"),
         ("changed", "classic"),
@@ -87,14 +87,14 @@ async fn a_broker_ends_and_comes_back(stage: &Stage) {
 }
 
 /// An alarm stops who publishes, and nobody else.
-async fn a_broker_whose_disk_is_full_has_its_queues(stage: &Stage) {
+async fn a_broker_whose_disk_is_full_has_its_queues(provider: &ProviderFixture) {
     let broker = RabbitMq::start_with("disk_free_limit.absolute = 900000GB\n").await;
     rig::until("the broker says that its disk is full", || async {
         let nodes = broker.read(&["nodes"]).await;
         (nodes[0]["disk_free_alarm"] == true).then_some(())
     })
     .await;
-    let queues = set(stage, "full", &broker).await;
+    let queues = set(provider, "full", &broker).await;
     make(&queues, "made", "classic").await;
     queues.until_ready("made").await;
     let letters = json!({"spec": {"forProvider": {"rabbitmq": {"deadLetter": {"enabled": true}}}}});
@@ -110,9 +110,9 @@ async fn a_broker_whose_disk_is_full_has_its_queues(stage: &Stage) {
 }
 
 /// The order in which it goes wrong: the broker knows the new password, the Secret has the old one.
-async fn a_password_is_changed_at_the_broker_first(stage: &Stage) {
+async fn a_password_is_changed_at_the_broker_first(provider: &ProviderFixture) {
     let broker = RabbitMq::start().await;
-    let queues = set(stage, "rotated", &broker).await;
+    let queues = set(provider, "rotated", &broker).await;
     make(&queues, "kept", "classic").await;
     queues.until_ready("kept").await;
     assert!(broker.publish("asya", "kept").await);
@@ -126,7 +126,7 @@ async fn a_password_is_changed_at_the_broker_first(stage: &Stage) {
         .until_says("coming", SYNCED, "False", "HTTP status 401")
         .await;
 
-    let secrets = stage.namespaced::<Secret>("rotated");
+    let secrets = provider.namespaced::<Secret>("rotated");
     let data = Patch::Merge(json!({"stringData": {"password": "another"}}));
     let changed = secrets.patch(LOGIN, &PatchParams::default(), &data).await;
     changed.unwrap();
@@ -148,13 +148,13 @@ async fn a_password_is_changed_at_the_broker_first(stage: &Stage) {
 }
 
 /// A namespace with a config that leads to the broker.
-async fn set(stage: &Stage, namespace: &str, broker: &RabbitMq) -> Queues {
-    stage.make_namespace(namespace).await;
-    let spec = json!({"rabbitmq": queue_stage::rabbitmq_connection(&broker.endpoint, None),
+async fn set(provider: &ProviderFixture, namespace: &str, broker: &RabbitMq) -> Queues {
+    provider.make_namespace(namespace).await;
+    let spec = json!({"rabbitmq": provider_fixture::rabbitmq_connection(&broker.endpoint, None),
         "countersInterval": "1s"});
     let config = json!({"metadata": {"name": "broker"}, "spec": spec});
-    queue_stage::apply(&stage.namespaced::<ProviderConfig>(namespace), config).await;
-    stage.queues(namespace)
+    provider_fixture::apply(&provider.namespaced::<ProviderConfig>(namespace), config).await;
+    provider.queues(namespace)
 }
 
 async fn make(queues: &Queues, name: &str, kind: &str) {
@@ -167,5 +167,5 @@ async fn make(queues: &Queues, name: &str, kind: &str) {
             "providerConfigRef": {"kind": "ProviderConfig", "name": "broker"},
         },
     });
-    queue_stage::apply(&queues.0, object).await;
+    provider_fixture::apply(&queues.0, object).await;
 }

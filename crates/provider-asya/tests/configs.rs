@@ -39,8 +39,8 @@ async fn a_changed_config_starts_the_passes_of_its_queues() {
     }
     let cluster = rig::cluster::Cluster::start().await;
     let (moto, ()) = tokio::join!(Moto::start(), cluster.install_kinds());
-    let stage = Stage::new(cluster.client().await);
-    let controllers = stage.start_controllers(Timings {
+    let fixture = Fixture::new(cluster.client().await);
+    let controllers = fixture.start_controllers(Timings {
         poll: NEVER,
         counters: NEVER,
         first_backoff: NEVER,
@@ -51,30 +51,30 @@ async fn a_changed_config_starts_the_passes_of_its_queues() {
         let reference = json!({"kind": "ClusterProviderConfig", "name": name});
         let spec =
             json!({"forProvider": {"sqs": {"region": REGION}}, "providerConfigRef": reference});
-        stage.apply::<Queue>(name, json!({"spec": spec})).await;
+        fixture.apply::<Queue>(name, json!({"spec": spec})).await;
         let text = format!("ClusterProviderConfig \"{name}\" does not exist");
-        stage.until_says(name, SYNCED, "False", &text).await;
+        fixture.until_says(name, SYNCED, "False", &text).await;
     }
     let config = |endpoint: &str| {
         json!({"spec": {"sqs": {"endpoint": endpoint,
             "credentials": {"source": "Secret", "secretRef": {"name": "keys", "namespace": "default"}}}}})
     };
     let keys = json!({"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"});
-    stage
+    fixture
         .apply::<Secret>("keys", json!({"stringData": keys}))
         .await;
-    stage
+    fixture
         .apply_cluster("cart", config("http://127.0.0.1:1"))
         .await;
     // A config that is new.
-    stage
+    fixture
         .until_says("cart", SYNCED, "False", "cannot reach")
         .await;
     // A config that is another one now.
-    stage.apply_cluster("cart", config(&moto.endpoint)).await;
-    stage.until_says("cart", SYNCED, "True", "").await;
+    fixture.apply_cluster("cart", config(&moto.endpoint)).await;
+    fixture.until_says("cart", SYNCED, "True", "").await;
     // Nobody looked at the queue of the other config.
-    let other = stage.queues.get("basket").await.unwrap();
+    let other = fixture.queues.get("basket").await.unwrap();
     let mut conditions = other.status.conditions.iter();
     assert!(conditions.any(|condition| condition.type_ == SYNCED && condition.status == "False"));
     controllers.abort();
@@ -87,9 +87,9 @@ async fn passwords_are_judged_and_connection_secrets_kept() {
     }
     let cluster = rig::cluster::Cluster::start().await;
     let (rabbitmq, ()) = tokio::join!(RabbitMq::start(), cluster.install_kinds());
-    let stage = Stage::new(cluster.client().await);
+    let fixture = Fixture::new(cluster.client().await);
     let milliseconds = Duration::from_millis;
-    let controllers = stage.start_controllers(Timings {
+    let controllers = fixture.start_controllers(Timings {
         poll: milliseconds(300),
         first_backoff: milliseconds(100),
         longest_backoff: milliseconds(300),
@@ -100,24 +100,24 @@ async fn passwords_are_judged_and_connection_secrets_kept() {
     let credentials =
         json!({"usernameSecretRef": key("user"), "passwordSecretRef": key("password")});
     let spec = json!({"rabbitmq": {"endpoint": rabbitmq.endpoint, "credentials": credentials}});
-    stage
+    fixture
         .apply::<ProviderConfig>("rabbitmq", json!({"spec": spec}))
         .await;
-    stage.set_password(&rabbitmq, PASSWORD).await;
+    fixture.set_password(&rabbitmq, PASSWORD).await;
     let queue = json!({
         "forProvider": {"rabbitmq": {"host": "broker", "queueType": "classic", "routingKeys": ["cart"]}},
         "providerConfigRef": {"kind": "ProviderConfig", "name": "rabbitmq"},
         "writeConnectionSecretToRef": {"name": "cart-connection"},
     });
-    stage.apply::<Queue>("cart", json!({"spec": queue})).await;
-    stage.until_says("cart", READY, "True", "").await;
-    let queue = stage
+    fixture.apply::<Queue>("cart", json!({"spec": queue})).await;
+    fixture.until_says("cart", READY, "True", "").await;
+    let queue = fixture
         .until_says("cart", PASSWORD_NOT_URL_SAFE, "True", "key \"password\"")
         .await;
-    let metrics = stage.metrics.text();
+    let metrics = fixture.metrics.text();
     let is_counted = metrics.contains("asya_provider_external_calls_total{service=\"rabbitmq\"}");
     assert!(is_counted, "the broker was called: {metrics}");
-    let events = Api::<Event>::default_namespaced(stage.client.clone());
+    let events = Api::<Event>::default_namespaced(fixture.client.clone());
     let events = events.list(&ListParams::default()).await.unwrap().items;
     for told in [json!(queue).to_string(), json!(events).to_string(), metrics] {
         assert!(
@@ -125,54 +125,54 @@ async fn passwords_are_judged_and_connection_secrets_kept() {
             "nobody repeats a password: {told}"
         );
     }
-    stage.set_password(&rabbitmq, "p-w").await;
-    stage
+    fixture.set_password(&rabbitmq, "p-w").await;
+    fixture
         .until_says("cart", PASSWORD_NOT_URL_SAFE, "False", "")
         .await;
 
     let expected = json!({"endpoint": "broker", "vhost": "/", "exchange": "asya", "routingKey": "cart", "queue": "cart"});
-    let secret = stage.until_published(&expected).await;
+    let secret = fixture.until_published(&expected).await;
     assert_eq!(
         secret.type_.as_deref(),
         Some("connection.crossplane.io/v1alpha1")
     );
-    stage
+    fixture
         .secrets
         .delete("cart-connection", &DeleteParams::default())
         .await
         .unwrap();
-    stage.until_published(&expected).await;
-    stage
+    fixture.until_published(&expected).await;
+    fixture
         .apply::<Secret>("other", json!({"stringData": {"mine": "alone"}}))
         .await;
-    stage.set_secret("other").await;
+    fixture.set_secret("other").await;
     let text = "Secret \"other\" exists with type \"Opaque\"";
-    stage.until_says("cart", SYNCED, "False", text).await;
-    stage.set_secret("cart-connection").await;
-    stage.until_says("cart", SYNCED, "True", "").await;
-    stage
+    fixture.until_says("cart", SYNCED, "False", text).await;
+    fixture.set_secret("cart-connection").await;
+    fixture.until_says("cart", SYNCED, "True", "").await;
+    fixture
         .queues
         .delete("cart", &DeleteParams::default())
         .await
         .unwrap();
     rig::until("the Secret goes with its Queue", || async {
-        let found = stage.secrets.get_opt("cart-connection").await.unwrap();
+        let found = fixture.secrets.get_opt("cart-connection").await.unwrap();
         found.is_none().then_some(())
     })
     .await;
-    let other = stage.secrets.get("other").await.unwrap();
+    let other = fixture.secrets.get("other").await.unwrap();
     assert_eq!(other.owner_references().len(), 0);
     controllers.abort();
 }
 
-struct Stage {
+struct Fixture {
     client: Client,
     queues: Api<Queue>,
     secrets: Api<Secret>,
     metrics: Arc<Metrics>,
 }
 
-impl Stage {
+impl Fixture {
     fn new(client: Client) -> Self {
         Self {
             queues: Api::default_namespaced(client.clone()),

@@ -14,7 +14,7 @@ mod rig;
 use provider_asya::kinds::{ProviderConfig, Queue};
 use provider_asya::timings::Timings;
 use rig::moto::{Moto, REGION};
-use rig::queue_stage::{self, Queues, Stage};
+use rig::provider_fixture::{self, ProviderFixture, Queues};
 use rig::rabbitmq::RabbitMq;
 use serde_json::json;
 
@@ -31,21 +31,21 @@ async fn what_does_not_change_costs_one_call_and_no_write() {
     if rig::is_skipped("costs") {
         return;
     }
-    let scene = Scene::set().await;
-    scene.until_at_rest().await;
-    one_call_is_made_per_pass_and_nothing_is_written(&scene).await;
-    an_object_s_own_interval_is_its_own(&scene).await;
-    glances_see_what_was_done_by_hand(&scene).await;
+    let fixture = Fixture::set().await;
+    fixture.until_at_rest().await;
+    one_call_is_made_per_pass_and_nothing_is_written(&fixture).await;
+    an_object_s_own_interval_is_its_own(&fixture).await;
+    glances_see_what_was_done_by_hand(&fixture).await;
 }
 
-struct Scene {
-    stage: Stage,
+struct Fixture {
+    provider: ProviderFixture,
     queues: Queues,
     rabbitmq: RabbitMq,
     moto: Moto,
 }
 
-impl Scene {
+impl Fixture {
     async fn set() -> Self {
         let usual = Timings::default();
         let timings = Timings {
@@ -54,37 +54,37 @@ impl Scene {
             counters: usual.counters,
             whole_look: usual.whole_look,
             creation_grace: usual.creation_grace,
-            ..queue_stage::timings()
+            ..provider_fixture::timings()
         };
         // A broker that counts often, so that there is rest soon.
         let settings = "collect_statistics_interval = 300\n";
-        let (stage, rabbitmq, moto) = tokio::join!(
-            Stage::start(timings),
+        let (provider, rabbitmq, moto) = tokio::join!(
+            ProviderFixture::start(timings),
             RabbitMq::start_with(settings),
             Moto::start()
         );
-        stage.make_namespace(NAMESPACE).await;
-        let configs = stage.namespaced::<ProviderConfig>(NAMESPACE);
+        provider.make_namespace(NAMESPACE).await;
+        let configs = provider.namespaced::<ProviderConfig>(NAMESPACE);
         let connections = [
-            queue_stage::rabbitmq_connection(&rabbitmq.endpoint, None),
-            queue_stage::sqs_connection(&moto.endpoint, None),
+            provider_fixture::rabbitmq_connection(&rabbitmq.endpoint, None),
+            provider_fixture::sqs_connection(&moto.endpoint, None),
         ];
         for (transport, connection) in TRANSPORTS.into_iter().zip(connections) {
             // Each object says itself how often it is looked at; what is counted then is written.
             let spec = json!({transport: connection, "countersInterval": "100ms"});
             let config = json!({"metadata": {"name": transport}, "spec": spec});
-            queue_stage::apply(&configs, config).await;
+            provider_fixture::apply(&configs, config).await;
         }
-        let scene = Self {
-            queues: stage.queues(NAMESPACE),
-            stage,
+        let fixture = Self {
+            queues: provider.queues(NAMESPACE),
+            provider,
             rabbitmq,
             moto,
         };
         for transport in TRANSPORTS {
-            scene.make(transport, transport, "200ms").await;
+            fixture.make(transport, transport, "200ms").await;
         }
-        scene
+        fixture
     }
 
     /// A queue with everything that a queue can have.
@@ -100,7 +100,7 @@ impl Scene {
             "spec": {"forProvider": {transport: settings},
                 "providerConfigRef": {"kind": "ProviderConfig", "name": transport}},
         });
-        queue_stage::apply(&self.queues.0, object).await;
+        provider_fixture::apply(&self.queues.0, object).await;
     }
 
     async fn get(&self, name: &str) -> Queue {
@@ -108,7 +108,7 @@ impl Scene {
     }
 
     fn calls(&self, transport: &str) -> u64 {
-        self.stage.metrics.calls_to(transport).get()
+        self.provider.metrics.calls_to(transport).get()
     }
 
     fn all_calls(&self) -> u64 {
@@ -117,7 +117,7 @@ impl Scene {
 
     /// Passes over queues, whatever came of them.
     fn passes(&self) -> u64 {
-        let text = self.stage.metrics.text();
+        let text = self.provider.metrics.text();
         let of_queues = text.lines().filter(|line| {
             line.starts_with("controller_runtime_reconcile_total")
                 && line.contains("controller=\"queue\"")
@@ -165,48 +165,51 @@ impl Scene {
     }
 }
 
-async fn one_call_is_made_per_pass_and_nothing_is_written(scene: &Scene) {
-    let versions = scene.versions().await;
-    let each = TRANSPORTS.map(|transport| scene.calls(transport));
-    let (calls, passes) = (scene.all_calls(), scene.passes());
+async fn one_call_is_made_per_pass_and_nothing_is_written(fixture: &Fixture) {
+    let versions = fixture.versions().await;
+    let each = TRANSPORTS.map(|transport| fixture.calls(transport));
+    let (calls, passes) = (fixture.all_calls(), fixture.passes());
     // A pass that is under way has made its call and is not counted yet: the two numbers meet
     // between passes, and never again if a single pass makes two.
     let (calls, passes) = rig::until("calls are as many as passes", || async {
-        let (calls, passes) = (scene.all_calls() - calls, scene.passes() - passes);
+        let (calls, passes) = (fixture.all_calls() - calls, fixture.passes() - passes);
         (calls == passes && passes >= PASSES).then_some((calls, passes))
     })
     .await;
     assert_eq!(calls, passes);
     for (transport, before) in TRANSPORTS.into_iter().zip(each) {
-        assert!(scene.calls(transport) > before, "{transport} was looked at");
+        assert!(
+            fixture.calls(transport) > before,
+            "{transport} was looked at"
+        );
     }
-    assert_eq!(scene.versions().await, versions, "nothing was written");
+    assert_eq!(fixture.versions().await, versions, "nothing was written");
 }
 
 /// One that asks to be looked at rarely is not looked at while others are, many times.
-async fn an_object_s_own_interval_is_its_own(scene: &Scene) {
-    scene.make("rare", "sqs", "1h").await;
-    scene.queues.until_ready("rare").await;
+async fn an_object_s_own_interval_is_its_own(fixture: &Fixture) {
+    fixture.make("rare", "sqs", "1h").await;
+    fixture.queues.until_ready("rare").await;
     // What else its creation has started is over after this.
-    scene.queues.until_looked_at("rare", "first").await;
-    let (sqs, _) = scene.moto.clients();
+    fixture.queues.until_looked_at("rare", "first").await;
+    let (sqs, _) = fixture.moto.clients();
     let url = sqs.get_queue_url().queue_name("rare").send().await.unwrap();
     let send = sqs.send_message().queue_url(url.queue_url.unwrap());
     send.message_body("{}").send().await.unwrap();
-    scene.until_passes(PASSES).await;
-    assert_eq!(scene.get("rare").await.status.at_provider.queued, Some(0));
-    scene.queues.until_looked_at("rare", "now").await;
+    fixture.until_passes(PASSES).await;
+    assert_eq!(fixture.get("rare").await.status.at_provider.queued, Some(0));
+    fixture.queues.until_looked_at("rare", "now").await;
     let counted = |queue: &Queue| queue.status.at_provider.queued == Some(1);
-    scene
+    fixture
         .queues
         .until("rare", "counts it on request", counted)
         .await;
 }
 
 /// An hour is long for somebody who waits for a queue.
-async fn glances_see_what_was_done_by_hand(scene: &Scene) {
-    let api = &scene.rabbitmq.api;
-    let (sqs, _) = scene.moto.clients();
+async fn glances_see_what_was_done_by_hand(fixture: &Fixture) {
+    let api = &fixture.rabbitmq.api;
+    let (sqs, _) = fixture.moto.clients();
     let url = async || {
         let found = sqs.get_queue_url().queue_name("sqs").send().await;
         found.ok().and_then(|found| found.queue_url)
@@ -220,7 +223,7 @@ async fn glances_see_what_was_done_by_hand(scene: &Scene) {
     set.attributes(name.clone(), "7").send().await.unwrap();
     rig::until("the policy is back", || async {
         let policy = ["policies", "/", "asya-rabbitmq"];
-        scene.rabbitmq.has(&policy).await.then_some(())
+        fixture.rabbitmq.has(&policy).await.then_some(())
     })
     .await;
     rig::until("the setting is as it was", || async {
@@ -234,14 +237,14 @@ async fn glances_see_what_was_done_by_hand(scene: &Scene) {
     let delete = sqs.delete_queue().queue_url(url().await.unwrap());
     delete.send().await.unwrap();
     rig::until("both queues are back", || async {
-        let is_back = scene.rabbitmq.has(&["queues", "/", "rabbitmq"]).await;
+        let is_back = fixture.rabbitmq.has(&["queues", "/", "rabbitmq"]).await;
         (is_back && url().await.is_some()).then_some(())
     })
     .await;
     for transport in TRANSPORTS {
-        scene.queues.until_ready(transport).await;
+        fixture.queues.until_ready(transport).await;
     }
     // And at rest again, it costs no more than before.
-    scene.until_at_rest().await;
-    one_call_is_made_per_pass_and_nothing_is_written(scene).await;
+    fixture.until_at_rest().await;
+    one_call_is_made_per_pass_and_nothing_is_written(fixture).await;
 }

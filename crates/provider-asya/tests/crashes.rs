@@ -23,7 +23,7 @@ use provider_asya::kinds::{ProviderConfig, Queue};
 use rig::cluster::Cluster;
 use rig::moto::{Moto, REGION};
 use rig::process::{Process, free_ports};
-use rig::queue_stage::{self, Queues};
+use rig::provider_fixture::{self, Queues};
 use rig::rabbitmq::RabbitMq;
 use serde_json::{Value, json};
 
@@ -41,18 +41,18 @@ async fn a_killed_provider_leaves_nothing_that_it_cannot_mend() {
     if rig::is_skipped("crashes") {
         return;
     }
-    let scene = Scene::set().await;
-    scene.lives_and_deaths().await;
-    scene.all_become_ready_and_take_a_message().await;
-    scene.lives_and_deaths().await;
-    scene.no_message_is_lost().await;
-    scene.delete_all().await;
-    scene.lives_and_deaths().await;
-    scene.nothing_is_left().await;
+    let fixture = Fixture::set().await;
+    fixture.lives_and_deaths().await;
+    fixture.all_become_ready_and_take_a_message().await;
+    fixture.lives_and_deaths().await;
+    fixture.no_message_is_lost().await;
+    fixture.delete_all().await;
+    fixture.lives_and_deaths().await;
+    fixture.nothing_is_left().await;
 }
 
 /// A cluster, a broker of each kind, and the objects that the program is to make true.
-struct Scene {
+struct Fixture {
     cluster: Cluster,
     folder: tempfile::TempDir,
     client: Client,
@@ -61,13 +61,13 @@ struct Scene {
     moto: Moto,
 }
 
-impl Scene {
+impl Fixture {
     async fn set() -> Self {
         let cluster = Cluster::start().await;
         let (rabbitmq, moto, ()) =
             tokio::join!(RabbitMq::start(), Moto::start(), cluster.install_kinds());
         let client = cluster.client().await;
-        let scene = Self {
+        let fixture = Self {
             cluster,
             folder: tempfile::tempdir().unwrap(),
             queues: Queues(Api::namespaced(client.clone(), NAMESPACE)),
@@ -75,26 +75,26 @@ impl Scene {
             rabbitmq,
             moto,
         };
-        scene.apply_all().await;
-        scene
+        fixture.apply_all().await;
+        fixture
     }
 
     async fn apply_all(&self) {
-        queue_stage::make_namespace(&self.client, NAMESPACE).await;
+        provider_fixture::make_namespace(&self.client, NAMESPACE).await;
         let configs: Api<ProviderConfig> = Api::namespaced(self.client.clone(), NAMESPACE);
         let connections = [
             (
                 "rabbitmq",
-                queue_stage::rabbitmq_connection(&self.rabbitmq.endpoint, None),
+                provider_fixture::rabbitmq_connection(&self.rabbitmq.endpoint, None),
             ),
             (
                 "sqs",
-                queue_stage::sqs_connection(&self.moto.endpoint, None),
+                provider_fixture::sqs_connection(&self.moto.endpoint, None),
             ),
         ];
         for (transport, connection) in connections {
             let spec = json!({transport: connection});
-            queue_stage::apply(
+            provider_fixture::apply(
                 &configs,
                 json!({"metadata": {"name": transport}, "spec": spec}),
             )
@@ -114,7 +114,7 @@ impl Scene {
         let spec = json!({"forProvider": {transport: settings},
             "providerConfigRef": {"kind": "ProviderConfig", "name": transport}});
         let queue = json!({"metadata": {"name": name}, "spec": spec});
-        queue_stage::apply(&self.queues.0, queue).await;
+        provider_fixture::apply(&self.queues.0, queue).await;
     }
 
     /// Starts the program and kills it, again and again.

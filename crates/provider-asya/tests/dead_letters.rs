@@ -15,7 +15,7 @@ use std::time::Duration;
 use provider_asya::kinds::{ProviderConfig, Queue};
 use provider_asya::timings::Timings;
 use rig::moto::{Moto, REGION};
-use rig::queue_stage::{self, Stage};
+use rig::provider_fixture::{self, ProviderFixture};
 use rig::rabbitmq::RabbitMq;
 use serde_json::json;
 
@@ -30,15 +30,15 @@ async fn dead_letters_show_in_the_status_of_their_queue() {
         poll: Timings::default().poll,
         whole_look: Timings::default().whole_look,
         dead_letters: Duration::from_millis(500),
-        ..queue_stage::timings()
+        ..provider_fixture::timings()
     };
     let settings = "collect_statistics_interval = 300\n";
-    let (stage, rabbitmq, moto) = tokio::join!(
-        Stage::start(timings),
+    let (provider, rabbitmq, moto) = tokio::join!(
+        ProviderFixture::start(timings),
         RabbitMq::start_with(settings),
         Moto::start()
     );
-    stage.make_namespace(NAMESPACE).await;
+    provider.make_namespace(NAMESPACE).await;
     let (sqs, _) = moto.clients();
     let of_rabbitmq = json!({"host": "rabbitmq", "queueType": "classic"});
     let of_sqs = json!({"region": REGION});
@@ -52,25 +52,25 @@ async fn dead_letters_show_in_the_status_of_their_queue() {
         message.message_body("{}").send().await.unwrap();
     };
     make_config(
-        &stage,
+        &provider,
         "rabbitmq",
-        queue_stage::rabbitmq_connection(&rabbitmq.endpoint, None),
+        provider_fixture::rabbitmq_connection(&rabbitmq.endpoint, None),
     )
     .await;
     make_config(
-        &stage,
+        &provider,
         "sqs",
-        queue_stage::sqs_connection(&moto.endpoint, None),
+        provider_fixture::sqs_connection(&moto.endpoint, None),
     )
     .await;
-    counts_follow_the_letters(&stage, "rabbitmq", of_rabbitmq, publish).await;
-    counts_follow_the_letters(&stage, "sqs", of_sqs, send).await;
+    counts_follow_the_letters(&provider, "rabbitmq", of_rabbitmq, publish).await;
+    counts_follow_the_letters(&provider, "sqs", of_sqs, send).await;
 }
 
-async fn make_config(stage: &Stage, transport: &str, connection: serde_json::Value) {
+async fn make_config(provider: &ProviderFixture, transport: &str, connection: serde_json::Value) {
     let spec = json!({transport: connection, "countersInterval": "100ms"});
-    let configs = stage.namespaced::<ProviderConfig>(NAMESPACE);
-    queue_stage::apply(
+    let configs = provider.namespaced::<ProviderConfig>(NAMESPACE);
+    provider_fixture::apply(
         &configs,
         json!({"metadata": {"name": transport}, "spec": spec}),
     )
@@ -79,12 +79,12 @@ async fn make_config(stage: &Stage, transport: &str, connection: serde_json::Val
 
 /// With a queue of this transport; `dead_letter` puts a message into the dead-letter queue of that name.
 async fn counts_follow_the_letters(
-    stage: &Stage,
+    provider: &ProviderFixture,
     transport: &str,
     mut settings: serde_json::Value,
     dead_letter: impl AsyncFn(String),
 ) {
-    let queues = stage.queues(NAMESPACE);
+    let queues = provider.queues(NAMESPACE);
     settings["deadLetter"] = json!({"enabled": true, "maxReceiveCount": 3});
     let make = async |settings: &serde_json::Value| {
         let object = json!({
@@ -92,7 +92,7 @@ async fn counts_follow_the_letters(
             "spec": {"forProvider": {transport: settings},
                 "providerConfigRef": {"kind": "ProviderConfig", "name": transport}},
         });
-        queue_stage::apply(&queues.0, object).await;
+        provider_fixture::apply(&queues.0, object).await;
     };
     make(&settings).await;
     queues.until_ready(transport).await;

@@ -17,8 +17,8 @@ use actor::managed::{READY, SYNCED};
 use provider_asya::conditions;
 use provider_asya::kinds::{ProviderConfig, Queue};
 use provider_asya::timings::Timings;
+use rig::provider_fixture::{self, ProviderFixture, Queues};
 use rig::proxy::{Mode, Proxy, Which};
-use rig::queue_stage::{self, Queues, Stage};
 use rig::rabbitmq::RabbitMq;
 use serde_json::{Value, json};
 
@@ -110,52 +110,57 @@ async fn faults_of_the_way_to_a_broker_are_said_and_outlived() {
     }
     let timings = Timings {
         external_call: CALL,
-        ..queue_stage::timings()
+        ..provider_fixture::timings()
     };
-    let (stage, broker) = tokio::join!(Stage::start(timings), RabbitMq::start());
+    let (provider, broker) = tokio::join!(ProviderFixture::start(timings), RabbitMq::start());
     // Each case has a proxy, a config and a namespace of its own, so that all go on at once.
     let ways = CASES
         .iter()
         .flat_map(|case| [Which::All, Which::Writes].map(|which| (case, which)))
         // Whether somebody listens does not depend on the request.
         .filter(|(case, which)| *which == Which::All || case.mode != Mode::Refuse);
-    let scenes = ways.map(async |(case, which)| {
-        let scene = Scene::of(case, which, &stage, &broker).await;
-        scene.play().await;
+    let fixtures = ways.map(async |(case, which)| {
+        let fixture = Fixture::of(case, which, &provider, &broker).await;
+        fixture.play().await;
     });
-    futures::future::join_all(scenes).await;
+    futures::future::join_all(fixtures).await;
 }
 
 /// One case, on a way of its own to the broker.
-struct Scene<'a> {
+struct Fixture<'a> {
     case: &'a Case,
     which: Which,
     namespace: String,
-    stage: &'a Stage,
+    provider: &'a ProviderFixture,
     broker: &'a RabbitMq,
     queues: Queues,
     proxy: Proxy,
 }
 
-impl<'a> Scene<'a> {
-    async fn of(case: &'a Case, which: Which, stage: &'a Stage, broker: &'a RabbitMq) -> Self {
+impl<'a> Fixture<'a> {
+    async fn of(
+        case: &'a Case,
+        which: Which,
+        provider: &'a ProviderFixture,
+        broker: &'a RabbitMq,
+    ) -> Self {
         let suffix = match which {
             Which::All => "always",
             Which::Writes => "at-writes",
         };
         let namespace = format!("{}-{suffix}", case.name);
-        stage.make_namespace(&namespace).await;
+        provider.make_namespace(&namespace).await;
         let proxy = Proxy::start(&broker.endpoint).await;
-        let spec = json!({"rabbitmq": queue_stage::rabbitmq_connection(&proxy.endpoint, None),
+        let spec = json!({"rabbitmq": provider_fixture::rabbitmq_connection(&proxy.endpoint, None),
             "countersInterval": "1s"});
         let config = json!({"metadata": {"name": "broker"}, "spec": spec});
-        queue_stage::apply(&stage.namespaced::<ProviderConfig>(&namespace), config).await;
+        provider_fixture::apply(&provider.namespaced::<ProviderConfig>(&namespace), config).await;
         Self {
             case,
             which,
-            queues: stage.queues(&namespace),
+            queues: provider.queues(&namespace),
             namespace,
-            stage,
+            provider,
             broker,
             proxy,
         }
@@ -221,7 +226,7 @@ impl<'a> Scene<'a> {
             "{reason}, {name}: {said}"
         );
         assert!(!said.contains("guest"), "{reason}, {name}: {said}");
-        let warnings = self.stage.warnings(&self.namespace, name).await;
+        let warnings = self.provider.warnings(&self.namespace, name).await;
         assert!(warnings.contains(&said), "{reason}, {name}: {warnings:#?}");
         for warning in &warnings {
             let tellings = warnings.iter().filter(|other| *other == warning).count();

@@ -27,7 +27,9 @@ use kube::core::GroupVersionKind;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, ResourceExt as _};
 use provider_asya::kinds::ActorHealth;
-use rig::health_stage::{INTERVAL, NAMESPACE, Ward, is_true, running, says, state, status};
+use rig::health_fixture::{
+    HealthFixture, INTERVAL, NAMESPACE, is_true, running, says, state, status,
+};
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -35,25 +37,25 @@ async fn actor_health_follows_pods_workloads_and_scalers() {
     if rig::is_skipped("ActorHealth objects") {
         return;
     }
-    let ward = Ward::start().await;
-    an_actor_without_a_workload_says_so(&ward).await;
-    pods_that_work_are_counted(&ward).await;
-    every_fault_of_a_pod_has_its_word(&ward).await;
-    nothing_is_written_while_nothing_changes(&ward).await;
-    many_changes_make_few_writes_and_the_last_one_is_told(&ward).await;
-    a_paused_object_stays_as_it_is(&ward).await;
-    pods_of_a_former_revision_are_forgiven(&ward).await;
-    scaling_is_history(&ward).await;
-    a_volume_is_found_in_time_and_by_name(&ward).await;
-    other_peoples_scalers_are_named(&ward).await;
-    keda_is_noticed_when_it_comes(&ward).await;
-    other_peoples_workloads_are_looked_at(&ward).await;
-    a_statefulset_tells_its_own_revision(&ward).await;
+    let fixture = HealthFixture::start().await;
+    an_actor_without_a_workload_says_so(&fixture).await;
+    pods_that_work_are_counted(&fixture).await;
+    every_fault_of_a_pod_has_its_word(&fixture).await;
+    nothing_is_written_while_nothing_changes(&fixture).await;
+    many_changes_make_few_writes_and_the_last_one_is_told(&fixture).await;
+    a_paused_object_stays_as_it_is(&fixture).await;
+    pods_of_a_former_revision_are_forgiven(&fixture).await;
+    scaling_is_history(&fixture).await;
+    a_volume_is_found_in_time_and_by_name(&fixture).await;
+    other_peoples_scalers_are_named(&fixture).await;
+    keda_is_noticed_when_it_comes(&fixture).await;
+    other_peoples_workloads_are_looked_at(&fixture).await;
+    a_statefulset_tells_its_own_revision(&fixture).await;
 }
 
-async fn an_actor_without_a_workload_says_so(ward: &Ward) {
-    ward.make_health("echo", "Deployment", "echo").await;
-    let health = ward
+async fn an_actor_without_a_workload_says_so(fixture: &HealthFixture) {
+    fixture.make_health("echo", "Deployment", "echo").await;
+    let health = fixture
         .until("echo", "says that there is no workload", |health| {
             says(health, READY, "Deployment \"echo\" is not there")
         })
@@ -64,14 +66,14 @@ async fn an_actor_without_a_workload_says_so(ward: &Ward) {
     );
 }
 
-async fn pods_that_work_are_counted(ward: &Ward) {
-    ward.make_deployment("echo", 2).await;
-    ward.make_revision("echo", 1, "aaa").await;
+async fn pods_that_work_are_counted(fixture: &HealthFixture) {
+    fixture.make_deployment("echo", 2).await;
+    fixture.make_revision("echo", 1, "aaa").await;
     for name in ["echo-a", "echo-b"] {
-        ward.make_pod("echo", name, "aaa", json!([])).await;
-        ward.write_status(name, running()).await;
+        fixture.make_pod("echo", name, "aaa", json!([])).await;
+        fixture.write_status(name, running()).await;
     }
-    let health = ward
+    let health = fixture
         .until_seen("echo", "has two ready pods", |seen| seen.ready == Some(2))
         .await;
     assert_eq!(
@@ -81,7 +83,7 @@ async fn pods_that_work_are_counted(ward: &Ward) {
     assert!(is_true(&health, READY) && is_true(&health, SYNCED));
 }
 
-async fn every_fault_of_a_pod_has_its_word(ward: &Ward) {
+async fn every_fault_of_a_pod_has_its_word(fixture: &HealthFixture) {
     let waiting = |container: &str, reason: &str, message: &str| {
         status(&json!([state(
             container,
@@ -146,9 +148,9 @@ async fn every_fault_of_a_pod_has_its_word(ward: &Ward) {
     ];
     for (word, container, message, failing, status) in cases {
         for name in ["echo-a", "echo-b"] {
-            ward.write_status(name, status.clone()).await;
+            fixture.write_status(name, status.clone()).await;
         }
-        let health = ward
+        let health = fixture
             .until_seen("echo", word, |seen| {
                 seen.signal
                     .as_ref()
@@ -169,24 +171,24 @@ async fn every_fault_of_a_pod_has_its_word(ward: &Ward) {
 }
 
 /// More restarts of a crashing container start a pass each, and say nothing new.
-async fn nothing_is_written_while_nothing_changes(ward: &Ward) {
-    let before = ward.get("echo").await;
+async fn nothing_is_written_while_nothing_changes(fixture: &HealthFixture) {
+    let before = fixture.get("echo").await;
     for restarts in 10..30 {
-        let passes = ward.passes();
-        ward.restart("echo-a", restarts).await;
+        let passes = fixture.passes();
+        fixture.restart("echo-a", restarts).await;
         rig::until("a pass is made", || async {
-            (ward.passes() > passes).then_some(())
+            (fixture.passes() > passes).then_some(())
         })
         .await;
     }
-    let after = ward.get("echo").await;
+    let after = fixture.get("echo").await;
     assert_eq!(before.resource_version(), after.resource_version());
 }
 
-async fn many_changes_make_few_writes_and_the_last_one_is_told(ward: &Ward) {
+async fn many_changes_make_few_writes_and_the_last_one_is_told(fixture: &HealthFixture) {
     let versions = Arc::new(Mutex::new(Vec::new()));
-    let (seen, api) = (versions.clone(), ward.api::<ActorHealth>());
-    let before = ward.get("echo").await.resource_version();
+    let (seen, api) = (versions.clone(), fixture.api::<ActorHealth>());
+    let before = fixture.get("echo").await.resource_version();
     let watch = tokio::spawn(async move {
         let mut changes =
             std::pin::pin!(watcher(api, watcher::Config::default()).applied_objects());
@@ -200,64 +202,70 @@ async fn many_changes_make_few_writes_and_the_last_one_is_told(ward: &Ward) {
     });
     let start = Instant::now();
     for code in 100..120 {
-        let passes = ward.passes();
+        let passes = fixture.passes();
         for name in ["echo-a", "echo-b"] {
             let end = json!({"exitCode": code, "reason": "Error"});
             let wait = json!({"waiting": {"reason": "CrashLoopBackOff"}});
             let status = status(&json!([state("asya-runtime", &wait, Some(end))]));
-            ward.write_status(name, status).await;
+            fixture.write_status(name, status).await;
         }
         rig::until("a pass is made", || async {
-            (ward.passes() > passes).then_some(())
+            (fixture.passes() > passes).then_some(())
         })
         .await;
     }
-    ward.until_seen("echo", "tells the last exit code", |seen| {
-        let signal = seen.signal.as_ref();
-        signal.is_some_and(|signal| signal.message == "exit code 119")
-    })
-    .await;
+    fixture
+        .until_seen("echo", "tells the last exit code", |seen| {
+            let signal = seen.signal.as_ref();
+            signal.is_some_and(|signal| signal.message == "exit code 119")
+        })
+        .await;
     let most = start.elapsed().as_millis() / INTERVAL.as_millis() + 2;
     let written = versions.lock().unwrap().len();
     assert!(written as u128 <= most, "{written} writes, at most {most}");
     watch.abort();
 }
 
-async fn a_paused_object_stays_as_it_is(ward: &Ward) {
+async fn a_paused_object_stays_as_it_is(fixture: &HealthFixture) {
     let pause =
         |value: Value| json!({"metadata": {"annotations": {"crossplane.io/paused": value}}});
-    ward.change::<ActorHealth>("echo", pause(json!("true")))
+    fixture
+        .change::<ActorHealth>("echo", pause(json!("true")))
         .await;
-    ward.until("echo", "is paused", |health| {
-        says(health, SYNCED, "reconciliation is paused")
-    })
-    .await;
+    fixture
+        .until("echo", "is paused", |health| {
+            says(health, SYNCED, "reconciliation is paused")
+        })
+        .await;
     for name in ["echo-a", "echo-b"] {
-        let passes = ward.passes();
-        ward.write_status(name, running()).await;
+        let passes = fixture.passes();
+        fixture.write_status(name, running()).await;
         rig::until("the pod is noticed", || async {
-            (ward.passes() > passes).then_some(())
+            (fixture.passes() > passes).then_some(())
         })
         .await;
     }
-    assert_eq!(ward.get("echo").await.status.at_provider.ready, Some(0));
-    ward.change::<ActorHealth>("echo", pause(Value::Null)).await;
-    let health = ward
+    assert_eq!(fixture.get("echo").await.status.at_provider.ready, Some(0));
+    fixture
+        .change::<ActorHealth>("echo", pause(Value::Null))
+        .await;
+    let health = fixture
         .until_seen("echo", "is followed again", |seen| seen.ready == Some(2))
         .await;
     assert!(is_true(&health, SYNCED));
     assert_eq!(health.status.at_provider.signal, None);
 }
 
-async fn pods_of_a_former_revision_are_forgiven(ward: &Ward) {
+async fn pods_of_a_former_revision_are_forgiven(fixture: &HealthFixture) {
     let end = json!({"exitCode": 1, "reason": "Error"});
     let wait = json!({"waiting": {"reason": "CrashLoopBackOff"}});
     let crash = status(&json!([state("asya-runtime", &wait, Some(end))]));
-    ward.write_status("echo-b", crash).await;
-    ward.until_seen("echo", "has a crash", |seen| seen.signal.is_some())
+    fixture.write_status("echo-b", crash).await;
+    fixture
+        .until_seen("echo", "has a crash", |seen| seen.signal.is_some())
         .await;
-    ward.make_revision("echo", 2, "bbb").await;
-    let health = ward
+    fixture.make_revision("echo", 2, "bbb").await;
+    let health = fixture
         .until_seen("echo", "forgives it", |seen| seen.signal.is_none())
         .await;
     let seen = health.status.at_provider;
@@ -265,16 +273,17 @@ async fn pods_of_a_former_revision_are_forgiven(ward: &Ward) {
         (seen.ready, seen.failing, seen.total),
         (Some(1), Some(1), Some(2))
     );
-    ward.delete::<Pod>("echo-b").await;
-    ward.until_seen("echo", "has one pod", |seen| seen.total == Some(1))
+    fixture.delete::<Pod>("echo-b").await;
+    fixture
+        .until_seen("echo", "has one pod", |seen| seen.total == Some(1))
         .await;
 }
 
-async fn scaling_is_history(ward: &Ward) {
+async fn scaling_is_history(fixture: &HealthFixture) {
     for (from, to, direction) in [(2, 0, "Down"), (0, 1, "Up"), (1, 3, "Up"), (3, 5, "Up")] {
         let replicas = json!({"spec": {"replicas": to}});
-        ward.change::<Deployment>("echo", replicas).await;
-        let health = ward
+        fixture.change::<Deployment>("echo", replicas).await;
+        let health = fixture
             .until_seen("echo", "is scaled", |seen| seen.desired == Some(to))
             .await;
         let scale = health.status.at_provider.last_scale.unwrap();
@@ -284,16 +293,16 @@ async fn scaling_is_history(ward: &Ward) {
     }
 }
 
-async fn a_volume_is_found_in_time_and_by_name(ward: &Ward) {
+async fn a_volume_is_found_in_time_and_by_name(fixture: &HealthFixture) {
     let volumes = json!([{"name": "models", "persistentVolumeClaim": {"claimName": "models"}}]);
-    ward.make_pod("echo", "echo-stuck", "bbb", volumes).await;
+    fixture.make_pod("echo", "echo-stuck", "bbb", volumes).await;
     let creating = json!({"waiting": {"reason": "ContainerCreating"}});
     let mut stuck = status(&json!([state("asya-runtime", &creating, None)]));
     let now = |ago: i64| format!("{:.0}", Timestamp::now() - ago.seconds());
     stuck["conditions"] = json!([
         {"type": "PodScheduled", "status": "True", "lastTransitionTime": now(0)},
         {"type": "PodReadyToStartContainers", "status": "False", "lastTransitionTime": now(0)}]);
-    ward.write_status("echo-stuck", stuck).await;
+    fixture.write_status("echo-stuck", stuck).await;
     let message = |text: &'static str| {
         move |seen: &AtProvider| {
             let signal = seen.signal.as_ref();
@@ -303,35 +312,43 @@ async fn a_volume_is_found_in_time_and_by_name(ward: &Ward) {
     };
     // Nothing changes any more: the passes come by themselves.
     let missing = message("PersistentVolumeClaim \"models\" is not there");
-    ward.until_seen("echo", "misses the claim", missing).await;
+    fixture
+        .until_seen("echo", "misses the claim", missing)
+        .await;
     let claim = json!({"spec": {"storageClassName": "fast", "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "1Gi"}}}});
-    ward.make::<PersistentVolumeClaim>("models", &json!({}), claim)
+    fixture
+        .make::<PersistentVolumeClaim>("models", &json!({}), claim)
         .await;
     let unbound = message("PersistentVolumeClaim \"models\" is Pending (storage class \"fast\")");
-    ward.until_seen("echo", "sees it wait", unbound).await;
-    let claims = ward.api::<PersistentVolumeClaim>();
+    fixture.until_seen("echo", "sees it wait", unbound).await;
+    let claims = fixture.api::<PersistentVolumeClaim>();
     let bound = Patch::Merge(json!({"status": {"phase": "Bound"}}));
     let written = claims
         .patch_status("models", &PatchParams::default(), &bound)
         .await;
     written.unwrap();
     let unknown = message("no container could be started");
-    ward.until_seen("echo", "knows no culprit", unknown).await;
-    ward.delete::<Pod>("echo-stuck").await;
-    ward.until_seen("echo", "is well", |seen| seen.signal.is_none())
+    fixture
+        .until_seen("echo", "knows no culprit", unknown)
+        .await;
+    fixture.delete::<Pod>("echo-stuck").await;
+    fixture
+        .until_seen("echo", "is well", |seen| seen.signal.is_none())
         .await;
 }
 
-async fn other_peoples_scalers_are_named(ward: &Ward) {
+async fn other_peoples_scalers_are_named(fixture: &HealthFixture) {
     let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "echo"});
     let spec = json!({"spec": {"scaleTargetRef": target, "maxReplicas": 4}});
     let own = json!({"asya.sh/actor": "echo"});
-    ward.make::<HorizontalPodAutoscaler>("of-our-own", &own, spec.clone())
+    fixture
+        .make::<HorizontalPodAutoscaler>("of-our-own", &own, spec.clone())
         .await;
-    ward.make::<HorizontalPodAutoscaler>("by-hand", &json!({}), spec)
+    fixture
+        .make::<HorizontalPodAutoscaler>("by-hand", &json!({}), spec)
         .await;
-    let health = ward
+    let health = fixture
         .until_seen("echo", "names a scaler", |seen| {
             seen.foreign_scaler.is_some()
         })
@@ -340,39 +357,42 @@ async fn other_peoples_scalers_are_named(ward: &Ward) {
     let named = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "name": "by-hand"});
     assert_eq!(foreign, named);
     let seen = Patch::Merge(json!({"status": {"currentReplicas": 5, "desiredReplicas": 7}}));
-    let api = ward.api::<HorizontalPodAutoscaler>();
+    let api = fixture.api::<HorizontalPodAutoscaler>();
     let written = api
         .patch_status("of-our-own", &PatchParams::default(), &seen)
         .await;
     written.unwrap();
-    ward.until_seen("echo", "asks for what its HPA wants", |seen| {
-        seen.desired == Some(7)
-    })
-    .await;
+    fixture
+        .until_seen("echo", "asks for what its HPA wants", |seen| {
+            seen.desired == Some(7)
+        })
+        .await;
     for name in ["of-our-own", "by-hand"] {
-        ward.delete::<HorizontalPodAutoscaler>(name).await;
+        fixture.delete::<HorizontalPodAutoscaler>(name).await;
     }
-    ward.until_seen("echo", "names none", |seen| {
-        seen.foreign_scaler.is_none() && seen.desired == Some(5)
-    })
-    .await;
+    fixture
+        .until_seen("echo", "names none", |seen| {
+            seen.foreign_scaler.is_none() && seen.desired == Some(5)
+        })
+        .await;
 }
 
-async fn keda_is_noticed_when_it_comes(ward: &Ward) {
+async fn keda_is_noticed_when_it_comes(fixture: &HealthFixture) {
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let definition = json!({"metadata": {"name": "scaledobjects.keda.sh"}, "spec": {
         "group": "keda.sh", "scope": "Namespaced",
         "names": {"kind": "ScaledObject", "plural": "scaledobjects"},
         "versions": [{"name": "v1alpha1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}});
     let definition: CustomResourceDefinition = serde_json::from_value(definition).unwrap();
-    let definitions = Api::all(ward.client.clone());
+    let definitions = Api::all(fixture.client.clone());
     let made = definitions
         .create(&PostParams::default(), &definition)
         .await;
     made.unwrap();
     let kind = GroupVersionKind::gvk("keda.sh", "v1alpha1", "ScaledObject");
     let resource = ApiResource::from_gvk(&kind);
-    let api: Api<DynamicObject> = Api::namespaced_with(ward.client.clone(), NAMESPACE, &resource);
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(fixture.client.clone(), NAMESPACE, &resource);
     let object = json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
         "metadata": {"name": "theirs", "labels": {"asya.sh/actor": "another"}},
         "spec": {"scaleTargetRef": {"name": "echo"}, "triggers": [{"type": "cron", "metadata": {}}]}});
@@ -381,55 +401,60 @@ async fn keda_is_noticed_when_it_comes(ward: &Ward) {
         api.create(&PostParams::default(), &object).await.ok()
     })
     .await;
-    ward.until_seen("echo", "names the ScaledObject", |seen| {
-        let scaler = seen.foreign_scaler.as_ref();
-        scaler.is_some_and(|scaler| scaler.kind == "ScaledObject" && scaler.name == "theirs")
-    })
-    .await;
+    fixture
+        .until_seen("echo", "names the ScaledObject", |seen| {
+            let scaler = seen.foreign_scaler.as_ref();
+            scaler.is_some_and(|scaler| scaler.kind == "ScaledObject" && scaler.name == "theirs")
+        })
+        .await;
 }
 
-async fn other_peoples_workloads_are_looked_at(ward: &Ward) {
+async fn other_peoples_workloads_are_looked_at(fixture: &HealthFixture) {
     let template = json!({"metadata": {"labels": {"app": "llm"}}, "spec": {"containers": [{"name": "llm", "image": "llm:1"}]}});
     let spec = json!({"spec": {"replicas": 2, "selector": {"matchLabels": {"app": "llm"}}, "template": template}});
-    ward.make::<Deployment>("llm", &json!({"app": "llm"}), spec)
+    fixture
+        .make::<Deployment>("llm", &json!({"app": "llm"}), spec)
         .await;
-    ward.make_health("bound", "Deployment", "llm").await;
-    let health = ward
+    fixture.make_health("bound", "Deployment", "llm").await;
+    let health = fixture
         .until_seen("bound", "knows the replicas", |seen| {
             seen.desired == Some(2)
         })
         .await;
     assert!(is_true(&health, READY));
-    ward.change::<Deployment>("llm", json!({"spec": {"replicas": 3}}))
+    fixture
+        .change::<Deployment>("llm", json!({"spec": {"replicas": 3}}))
         .await;
-    ward.until_seen("bound", "looks again", |seen| seen.desired == Some(3))
+    fixture
+        .until_seen("bound", "looks again", |seen| seen.desired == Some(3))
         .await;
 }
 
-async fn a_statefulset_tells_its_own_revision(ward: &Ward) {
+async fn a_statefulset_tells_its_own_revision(fixture: &HealthFixture) {
     let labels = json!({"app.kubernetes.io/name": "kept", "asya.sh/actor": "kept"});
     let spec = json!({"spec": {"replicas": 2, "serviceName": "kept", "selector": {"matchLabels": labels},
         "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "asya-runtime", "image": "my-org/kept:1"}]}}}});
-    ward.make::<StatefulSet>("kept", &labels, spec).await;
+    fixture.make::<StatefulSet>("kept", &labels, spec).await;
     let present = Patch::Merge(json!({"status": {"replicas": 2, "updateRevision": "kept-bbb"}}));
-    let api = ward.api::<StatefulSet>();
+    let api = fixture.api::<StatefulSet>();
     let written = api
         .patch_status("kept", &PatchParams::default(), &present)
         .await;
     written.unwrap();
     for (name, revision) in [("kept-0", "kept-aaa"), ("kept-1", "kept-bbb")] {
         let key = "controller-revision-hash";
-        ward.make_pod("kept", name, "", json!([])).await;
+        fixture.make_pod("kept", name, "", json!([])).await;
         let label = json!({"metadata": {"labels": {key: revision, "pod-template-hash": null}}});
-        ward.change::<Pod>(name, label).await;
+        fixture.change::<Pod>(name, label).await;
         let wait = json!({"waiting": {"reason": "CreateContainerConfigError", "message": name}});
         let status = status(&json!([state("asya-runtime", &wait, None)]));
-        ward.write_status(name, status).await;
+        fixture.write_status(name, status).await;
     }
-    ward.make_health("kept", "StatefulSet", "kept").await;
-    ward.until_seen("kept", "tells of the present revision", |seen| {
-        let signal = seen.signal.as_ref();
-        signal.is_some_and(|signal| signal.message == "kept-1" && signal.pods == Some(1))
-    })
-    .await;
+    fixture.make_health("kept", "StatefulSet", "kept").await;
+    fixture
+        .until_seen("kept", "tells of the present revision", |seen| {
+            let signal = seen.signal.as_ref();
+            signal.is_some_and(|signal| signal.message == "kept-1" && signal.pods == Some(1))
+        })
+        .await;
 }

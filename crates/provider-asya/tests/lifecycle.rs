@@ -19,7 +19,7 @@ use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt as _};
 use provider_asya::kinds::{ClusterProviderConfig, ProviderConfig};
 use provider_asya::timings::Timings;
-use rig::queue_stage::{self, PROVIDER_NAMESPACE, Queues, Stage};
+use rig::provider_fixture::{self, PROVIDER_NAMESPACE, ProviderFixture, Queues};
 use rig::rabbitmq::RabbitMq;
 use serde_json::{Value, json};
 
@@ -34,69 +34,71 @@ async fn objects_do_what_they_are_allowed_to_and_end_in_order() {
     if rig::is_skipped("lives of queue objects") {
         return;
     }
-    let scene = Scene::set().await;
+    let fixture = Fixture::set().await;
     tokio::join!(
-        scalers_delay_a_deletion_until_they_are_gone(&scene),
-        scalers_that_stay_delay_a_deletion_for_a_while_only(&scene),
-        a_queue_goes_after_the_finalizers_of_others(&scene),
-        an_object_without_its_config_says_how_to_go_on(&scene),
-        an_object_without_its_secret_says_how_to_go_on(&scene),
-        an_observer_changes_nothing(&scene),
-        what_may_not_be_updated_stays_as_it_is(&scene),
-        what_may_not_be_deleted_stays(&scene),
-        an_empty_list_of_policies_is_a_pause(&scene),
-        a_namespace_is_served_once_it_is_selected(&scene),
-        adoption_needs_the_config_s_consent(&scene),
+        scalers_delay_a_deletion_until_they_are_gone(&fixture),
+        scalers_that_stay_delay_a_deletion_for_a_while_only(&fixture),
+        a_queue_goes_after_the_finalizers_of_others(&fixture),
+        an_object_without_its_config_says_how_to_go_on(&fixture),
+        an_object_without_its_secret_says_how_to_go_on(&fixture),
+        an_observer_changes_nothing(&fixture),
+        what_may_not_be_updated_stays_as_it_is(&fixture),
+        what_may_not_be_deleted_stays(&fixture),
+        an_empty_list_of_policies_is_a_pause(&fixture),
+        a_namespace_is_served_once_it_is_selected(&fixture),
+        adoption_needs_the_config_s_consent(&fixture),
     );
 }
 
-struct Scene {
-    stage: Stage,
+struct Fixture {
+    provider: ProviderFixture,
     queues: Queues,
     rabbitmq: RabbitMq,
 }
 
-impl Scene {
+impl Fixture {
     async fn set() -> Self {
         let timings = Timings {
             credentials: Duration::from_millis(100),
             // Long enough to be seen on a machine with much else to do.
             scalers: Duration::from_secs(15),
-            ..queue_stage::timings()
+            ..provider_fixture::timings()
         };
-        let (stage, rabbitmq) = tokio::join!(Stage::start(timings), RabbitMq::start());
-        stage.cluster.install_keda().await;
+        let (provider, rabbitmq) = tokio::join!(ProviderFixture::start(timings), RabbitMq::start());
+        provider.cluster.install_keda().await;
         for namespace in [NAMESPACE, PROVIDER_NAMESPACE] {
-            stage.make_namespace(namespace).await;
+            provider.make_namespace(namespace).await;
         }
-        let scene = Self {
-            queues: stage.queues(NAMESPACE),
-            stage,
+        let fixture = Self {
+            queues: provider.queues(NAMESPACE),
+            provider,
             rabbitmq,
         };
         for config in ["rabbitmq", "lost"] {
-            scene.make_config(config, queue_stage::LOGIN).await;
+            fixture.make_config(config, provider_fixture::LOGIN).await;
         }
-        scene
+        fixture
     }
 
     /// A ProviderConfig with this Secret.
     async fn make_config(&self, name: &str, secret: &str) {
-        let mut connection = queue_stage::rabbitmq_connection(&self.rabbitmq.endpoint, None);
+        let mut connection = provider_fixture::rabbitmq_connection(&self.rabbitmq.endpoint, None);
         for key in ["usernameSecretRef", "passwordSecretRef"] {
             connection["credentials"][key]["name"] = json!(secret);
         }
         let spec = json!({"rabbitmq": connection, "countersInterval": "1s"});
-        let configs = self.stage.namespaced::<ProviderConfig>(NAMESPACE);
-        queue_stage::apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
+        let configs = self.provider.namespaced::<ProviderConfig>(NAMESPACE);
+        provider_fixture::apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
     }
 
     async fn make_cluster_config(&self, name: &str, limits: Value) {
         let mut spec = limits;
-        spec["rabbitmq"] =
-            queue_stage::rabbitmq_connection(&self.rabbitmq.endpoint, Some(PROVIDER_NAMESPACE));
-        let configs: Api<ClusterProviderConfig> = Api::all(self.stage.client.clone());
-        queue_stage::apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
+        spec["rabbitmq"] = provider_fixture::rabbitmq_connection(
+            &self.rabbitmq.endpoint,
+            Some(PROVIDER_NAMESPACE),
+        );
+        let configs: Api<ClusterProviderConfig> = Api::all(self.provider.client.clone());
+        provider_fixture::apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
     }
 
     /// A Queue for `asya-<name>`, of the actor of that name; the change is made to the object before it is applied.
@@ -110,7 +112,7 @@ impl Scene {
                 "providerConfigRef": {"kind": "ProviderConfig", "name": "rabbitmq"}},
         });
         change(&mut object);
-        queue_stage::apply(&self.queues.0, object).await;
+        provider_fixture::apply(&self.queues.0, object).await;
     }
 
     async fn has(&self, name: &str) -> bool {
@@ -130,7 +132,7 @@ impl Scene {
     /// The objects of one of KEDA's kinds.
     fn scalers(&self, kind: &str) -> Api<DynamicObject> {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("keda.sh", "v1alpha1", kind));
-        Api::namespaced_with(self.stage.client.clone(), NAMESPACE, &resource)
+        Api::namespaced_with(self.provider.client.clone(), NAMESPACE, &resource)
     }
 
     async fn make_scaler(&self, kind: &str, actor: &str, spec: Value) {
@@ -165,66 +167,72 @@ impl Scene {
     }
 }
 
-async fn scalers_delay_a_deletion_until_they_are_gone(scene: &Scene) {
+async fn scalers_delay_a_deletion_until_they_are_gone(fixture: &Fixture) {
     let target = json!({"scaleTargetRef": {"name": "scaled"}, "triggers": [{"type": "cpu", "metadata": {"value": "50"}}]});
-    scene.make_scaler("ScaledObject", "scaled", target).await;
-    scene.make("scaled", |_| {}).await;
-    scene.queues.until_ready("scaled").await;
-    scene.queues.delete("scaled").await;
+    fixture.make_scaler("ScaledObject", "scaled", target).await;
+    fixture.make("scaled", |_| {}).await;
+    fixture.queues.until_ready("scaled").await;
+    fixture.queues.delete("scaled").await;
     let text = "waits until the actor's scalers are gone";
-    scene
+    fixture
         .queues
         .until_says("scaled", READY, "False", text)
         .await;
-    assert!(scene.has("scaled").await);
-    let scalers = scene.scalers("ScaledObject");
+    assert!(fixture.has("scaled").await);
+    let scalers = fixture.scalers("ScaledObject");
     let parameters = DeleteParams::default();
     scalers.delete("scaled", &parameters).await.unwrap();
-    scene.queues.until_gone("scaled").await;
-    assert!(!scene.has("scaled").await);
+    fixture.queues.until_gone("scaled").await;
+    assert!(!fixture.has("scaled").await);
 }
 
-async fn scalers_that_stay_delay_a_deletion_for_a_while_only(scene: &Scene) {
+async fn scalers_that_stay_delay_a_deletion_for_a_while_only(fixture: &Fixture) {
     let secrets = json!({"secretTargetRef": []});
     let kind = "TriggerAuthentication";
-    scene.make_scaler(kind, "stuck", secrets).await;
-    scene.make("stuck", |_| {}).await;
-    scene.queues.until_ready("stuck").await;
-    scene.queues.delete("stuck").await;
+    fixture.make_scaler(kind, "stuck", secrets).await;
+    fixture.make("stuck", |_| {}).await;
+    fixture.queues.until_ready("stuck").await;
+    fixture.queues.delete("stuck").await;
     let text = "waits until the actor's scalers are gone";
-    scene.queues.until_says("stuck", READY, "False", text).await;
-    scene.queues.until_gone("stuck").await;
-    assert!(!scene.has("stuck").await);
-    let scaler = scene.scalers(kind).get_opt("stuck").await.unwrap();
+    fixture
+        .queues
+        .until_says("stuck", READY, "False", text)
+        .await;
+    fixture.queues.until_gone("stuck").await;
+    assert!(!fixture.has("stuck").await);
+    let scaler = fixture.scalers(kind).get_opt("stuck").await.unwrap();
     assert!(scaler.is_some(), "it was not waited for to the end");
 }
 
-async fn a_queue_goes_after_the_finalizers_of_others(scene: &Scene) {
+async fn a_queue_goes_after_the_finalizers_of_others(fixture: &Fixture) {
     let other = "example.com/backup";
     let hold = |object: &mut Value| object["metadata"]["finalizers"] = json!([other]);
-    scene.make("held", hold).await;
-    scene.queues.until_ready("held").await;
-    scene.queues.delete("held").await;
+    fixture.make("held", hold).await;
+    fixture.queues.until_ready("held").await;
+    fixture.queues.delete("held").await;
     let text = "waits until other finalizers are removed";
-    let waiting = scene.queues.until_says("held", READY, "False", text).await;
-    assert!(scene.has("held").await);
+    let waiting = fixture
+        .queues
+        .until_says("held", READY, "False", text)
+        .await;
+    assert!(fixture.has("held").await);
     let mut left = waiting.metadata.finalizers.unwrap();
     left.retain(|finalizer| finalizer != other);
     let change = json!({"metadata": {"finalizers": left}});
-    scene.queues.change("held", change).await;
-    scene.queues.until_gone("held").await;
-    assert!(!scene.has("held").await);
+    fixture.queues.change("held", change).await;
+    fixture.queues.until_gone("held").await;
+    assert!(!fixture.has("held").await);
 }
 
-async fn an_object_without_its_config_says_how_to_go_on(scene: &Scene) {
-    scene
+async fn an_object_without_its_config_says_how_to_go_on(fixture: &Fixture) {
+    fixture
         .make("astray", |object| {
             object["spec"]["providerConfigRef"]["name"] = json!("lost");
         })
         .await;
-    scene.queues.until_ready("astray").await;
+    fixture.queues.until_ready("astray").await;
     // A config in use stays; somebody insists.
-    let configs = scene.stage.namespaced::<ProviderConfig>(NAMESPACE);
+    let configs = fixture.provider.namespaced::<ProviderConfig>(NAMESPACE);
     let parameters = DeleteParams::default();
     configs.delete("lost", &parameters).await.unwrap();
     let bare = Patch::Merge(json!({"metadata": {"finalizers": null}}));
@@ -239,159 +247,173 @@ async fn an_object_without_its_config_says_how_to_go_on(scene: &Scene) {
             .then_some(())
     })
     .await;
-    scene.queues.delete("astray").await;
+    fixture.queues.delete("astray").await;
     let text = "connect failed: ProviderConfig \"lost\" does not exist in namespace \"shop\"";
-    scene.follow_the_advice("astray", text).await;
+    fixture.follow_the_advice("astray", text).await;
 }
 
-async fn an_object_without_its_secret_says_how_to_go_on(scene: &Scene) {
-    let secrets = scene.stage.namespaced::<Secret>(NAMESPACE);
+async fn an_object_without_its_secret_says_how_to_go_on(fixture: &Fixture) {
+    let secrets = fixture.provider.namespaced::<Secret>(NAMESPACE);
     let data = json!({"user": "guest", "password": "guest"});
     let secret = json!({"metadata": {"name": "brief"}, "stringData": data});
-    queue_stage::apply(&secrets, secret).await;
-    scene.make_config("brief", "brief").await;
-    scene
+    provider_fixture::apply(&secrets, secret).await;
+    fixture.make_config("brief", "brief").await;
+    fixture
         .make("bare", |object| {
             object["spec"]["providerConfigRef"]["name"] = json!("brief");
         })
         .await;
-    scene.queues.until_ready("bare").await;
+    fixture.queues.until_ready("bare").await;
     let parameters = DeleteParams::default();
     secrets.delete("brief", &parameters).await.unwrap();
     let text =
         "connect failed: Secret \"brief\", which ProviderConfig \"brief\" names, does not exist";
-    scene.queues.until_says("bare", SYNCED, "False", text).await;
-    scene.queues.delete("bare").await;
-    scene.follow_the_advice("bare", text).await;
+    fixture
+        .queues
+        .until_says("bare", SYNCED, "False", text)
+        .await;
+    fixture.queues.delete("bare").await;
+    fixture.follow_the_advice("bare", text).await;
 }
 
 fn policies(object: &mut Value, policies: &[&str]) {
     object["spec"]["managementPolicies"] = json!(policies);
 }
 
-async fn an_observer_changes_nothing(scene: &Scene) {
-    scene
+async fn an_observer_changes_nothing(fixture: &Fixture) {
+    fixture
         .make("seen", |object| policies(object, &["Observe"]))
         .await;
     let text = "external resource does not exist";
-    scene.queues.until_says("seen", SYNCED, "False", text).await;
-    assert!(!scene.has("seen").await);
-    scene.make_at_broker("seen").await;
-    let before = scene.rabbitmq.read(&["queues", "/", "asya-seen"]).await;
-    scene.queues.until_ready("seen").await;
-    let after = scene.rabbitmq.read(&["queues", "/", "asya-seen"]).await;
+    fixture
+        .queues
+        .until_says("seen", SYNCED, "False", text)
+        .await;
+    assert!(!fixture.has("seen").await);
+    fixture.make_at_broker("seen").await;
+    let before = fixture.rabbitmq.read(&["queues", "/", "asya-seen"]).await;
+    fixture.queues.until_ready("seen").await;
+    let after = fixture.rabbitmq.read(&["queues", "/", "asya-seen"]).await;
     for key in ["arguments", "policy", "durable"] {
         assert_eq!(before[key], after[key], "{key}");
     }
     let bindings = ["queues", "/", "asya-seen", "bindings"];
-    let bindings = scene.rabbitmq.read(&bindings).await;
+    let bindings = fixture.rabbitmq.read(&bindings).await;
     assert_eq!(bindings.as_array().unwrap().len(), 1, "{bindings}");
-    scene.queues.delete("seen").await;
-    scene.queues.until_gone("seen").await;
-    assert!(scene.has("seen").await);
+    fixture.queues.delete("seen").await;
+    fixture.queues.until_gone("seen").await;
+    assert!(fixture.has("seen").await);
 }
 
-async fn what_may_not_be_updated_stays_as_it_is(scene: &Scene) {
+async fn what_may_not_be_updated_stays_as_it_is(fixture: &Fixture) {
     let each = ["Observe", "Create", "Delete", "LateInitialize"];
-    scene.make("fixed", |object| policies(object, &each)).await;
-    scene.queues.until_ready("fixed").await;
+    fixture
+        .make("fixed", |object| policies(object, &each))
+        .await;
+    fixture.queues.until_ready("fixed").await;
     let change = json!({"spec": {"forProvider": {"rabbitmq": {"deadLetter": {"enabled": true}}}}});
-    scene.queues.change("fixed", change).await;
-    scene.passes("fixed", "fixed").await;
-    scene.queues.until_ready("fixed").await;
-    assert!(!scene.has("fixed-dlq").await, "nothing was written");
+    fixture.queues.change("fixed", change).await;
+    fixture.passes("fixed", "fixed").await;
+    fixture.queues.until_ready("fixed").await;
+    assert!(!fixture.has("fixed-dlq").await, "nothing was written");
     let change = json!({"spec": {"managementPolicies": ["*"]}});
-    scene.queues.change("fixed", change).await;
+    fixture.queues.change("fixed", change).await;
     rig::until("what was asked for is written", || async {
-        scene.has("fixed-dlq").await.then_some(())
+        fixture.has("fixed-dlq").await.then_some(())
     })
     .await;
-    scene.queues.delete("fixed").await;
-    scene.queues.until_gone("fixed").await;
-    assert!(!scene.has("fixed").await && !scene.has("fixed-dlq").await);
+    fixture.queues.delete("fixed").await;
+    fixture.queues.until_gone("fixed").await;
+    assert!(!fixture.has("fixed").await && !fixture.has("fixed-dlq").await);
 }
 
-async fn what_may_not_be_deleted_stays(scene: &Scene) {
+async fn what_may_not_be_deleted_stays(fixture: &Fixture) {
     let each = ["Observe", "Create", "Update"];
-    scene.make("kept", |object| policies(object, &each)).await;
-    scene.queues.until_ready("kept").await;
-    scene.queues.delete("kept").await;
-    scene.queues.until_gone("kept").await;
-    assert!(scene.has("kept").await);
+    fixture.make("kept", |object| policies(object, &each)).await;
+    fixture.queues.until_ready("kept").await;
+    fixture.queues.delete("kept").await;
+    fixture.queues.until_gone("kept").await;
+    assert!(fixture.has("kept").await);
 }
 
-async fn an_empty_list_of_policies_is_a_pause(scene: &Scene) {
-    scene.make("asleep", |object| policies(object, &[])).await;
+async fn an_empty_list_of_policies_is_a_pause(fixture: &Fixture) {
+    fixture.make("asleep", |object| policies(object, &[])).await;
     let text = "ReconcilePaused";
-    scene
+    fixture
         .queues
         .until_says("asleep", SYNCED, "False", text)
         .await;
-    assert!(!scene.has("asleep").await);
+    assert!(!fixture.has("asleep").await);
     let change = json!({"spec": {"managementPolicies": ["*"]}});
-    scene.queues.change("asleep", change).await;
-    scene.queues.until_ready("asleep").await;
+    fixture.queues.change("asleep", change).await;
+    fixture.queues.until_ready("asleep").await;
     let change = json!({"spec": {"managementPolicies": []}});
-    scene.queues.change("asleep", change).await;
-    scene
+    fixture.queues.change("asleep", change).await;
+    fixture
         .queues
         .until_says("asleep", SYNCED, "False", text)
         .await;
     // What is paused is not even deleted.
-    scene.queues.delete("asleep").await;
-    scene
+    fixture.queues.delete("asleep").await;
+    fixture
         .queues
         .until("asleep", "is marked for deletion", |queue| {
             queue.metadata.deletion_timestamp.is_some()
         })
         .await;
-    assert!(scene.has("asleep").await);
+    assert!(fixture.has("asleep").await);
     let change = json!({"spec": {"managementPolicies": ["*"]}});
-    scene.queues.change("asleep", change).await;
-    scene.queues.until_gone("asleep").await;
-    assert!(!scene.has("asleep").await);
+    fixture.queues.change("asleep", change).await;
+    fixture.queues.until_gone("asleep").await;
+    assert!(!fixture.has("asleep").await);
 }
 
-async fn a_namespace_is_served_once_it_is_selected(scene: &Scene) {
+async fn a_namespace_is_served_once_it_is_selected(fixture: &Fixture) {
     let limits = json!({"allowedNamespaces": {"matchLabels": {"team": "payments"}}});
-    scene.make_cluster_config("payments", limits).await;
+    fixture.make_cluster_config("payments", limits).await;
     let reference = json!({"kind": "ClusterProviderConfig", "name": "payments"});
     let object = |object: &mut Value| object["spec"]["providerConfigRef"] = reference.clone();
-    scene.make("paid", object).await;
+    fixture.make("paid", object).await;
     let text =
         "connect failed: ClusterProviderConfig \"payments\" does not serve namespace \"shop\"";
-    scene.queues.until_says("paid", SYNCED, "False", text).await;
-    assert!(!scene.has("paid").await);
-    let namespaces: Api<Namespace> = Api::all(scene.stage.client.clone());
+    fixture
+        .queues
+        .until_says("paid", SYNCED, "False", text)
+        .await;
+    assert!(!fixture.has("paid").await);
+    let namespaces: Api<Namespace> = Api::all(fixture.provider.client.clone());
     let label = Patch::Merge(json!({"metadata": {"labels": {"team": "payments"}}}));
     let parameters = PatchParams::default();
     namespaces
         .patch(NAMESPACE, &parameters, &label)
         .await
         .unwrap();
-    let queue = scene.queues.until_ready("paid").await;
+    let queue = fixture.queues.until_ready("paid").await;
     assert_eq!(queue.labels()["asya.sh/actor"], "paid");
 }
 
-async fn adoption_needs_the_config_s_consent(scene: &Scene) {
-    scene.make_at_broker("old").await;
-    scene.make_cluster_config("strict", json!({})).await;
+async fn adoption_needs_the_config_s_consent(fixture: &Fixture) {
+    fixture.make_at_broker("old").await;
+    fixture.make_cluster_config("strict", json!({})).await;
     let reference = json!({"kind": "ClusterProviderConfig", "name": "strict"});
-    scene
+    fixture
         .make("old", |object| {
             object["spec"]["providerConfigRef"] = reference.clone();
             object["spec"]["forProvider"]["adopt"] = json!(true);
         })
         .await;
     let text = "does not allow its adoption: set `allowAdopt: true` there";
-    scene.queues.until_says("old", SYNCED, "False", text).await;
+    fixture
+        .queues
+        .until_says("old", SYNCED, "False", text)
+        .await;
     let policy = ["policies", "/", "asya-asya-old"];
-    assert!(!scene.rabbitmq.has(&policy).await, "nothing was written");
-    scene
+    assert!(!fixture.rabbitmq.has(&policy).await, "nothing was written");
+    fixture
         .make_cluster_config("strict", json!({"allowAdopt": true}))
         .await;
-    scene.queues.until_ready("old").await;
-    scene.queues.delete("old").await;
-    scene.queues.until_gone("old").await;
-    assert!(!scene.has("old").await);
+    fixture.queues.until_ready("old").await;
+    fixture.queues.delete("old").await;
+    fixture.queues.until_gone("old").await;
+    assert!(!fixture.has("old").await);
 }

@@ -18,7 +18,7 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use provider_asya::kinds::Queue;
 use rig::moto::Moto;
 use rig::platform::{make_platform, rendered};
-use rig::queue_stage::{self, Queues, Stage};
+use rig::provider_fixture::{self, ProviderFixture, Queues};
 use rig::rabbitmq::RabbitMq;
 use serde_json::{Value, json};
 
@@ -27,26 +27,26 @@ async fn queues_of_others_are_taken_over_with_their_messages() {
     if rig::is_skipped("queues of others") {
         return;
     }
-    let (stage, rabbitmq, moto) = tokio::join!(
-        Stage::start(queue_stage::timings()),
+    let (provider, rabbitmq, moto) = tokio::join!(
+        ProviderFixture::start(provider_fixture::timings()),
         RabbitMq::start(),
         Moto::start()
     );
-    make_platform(&stage, &rabbitmq, &moto, &json!({"allowAdopt": true})).await;
+    make_platform(&provider, &rabbitmq, &moto, &json!({"allowAdopt": true})).await;
     let (sqs, _) = moto.clients();
     tokio::join!(
-        a_queue_of_the_operator_s_on_rabbitmq(&stage, &rabbitmq),
-        a_queue_of_a_claim_s_on_sqs(&stage, &sqs),
+        a_queue_of_the_operator_s_on_rabbitmq(&provider, &rabbitmq),
+        a_queue_of_a_claim_s_on_sqs(&provider, &sqs),
     );
 }
 
 /// Applies a Queue without asking for adoption, waits until that is refused, and then asks.
-async fn adopt(stage: &Stage, object: &Value) -> (Queues, Queue) {
+async fn adopt(provider: &ProviderFixture, object: &Value) -> (Queues, Queue) {
     let namespace = object["metadata"]["namespace"].as_str().unwrap();
     let name = object["metadata"]["name"].as_str().unwrap();
-    stage.make_namespace(namespace).await;
-    let queues = stage.queues(namespace);
-    queue_stage::apply(&queues.0, object.clone()).await;
+    provider.make_namespace(namespace).await;
+    let queues = provider.queues(namespace);
+    provider_fixture::apply(&queues.0, object.clone()).await;
     let text = "carries no owner's mark";
     queues.until_says(name, SYNCED, "False", text).await;
     // An actor's `spec.queue.adopt`.
@@ -63,7 +63,7 @@ async fn until_queued(queues: &Queues, name: &str, count: u64) {
 }
 
 /// Classic, durable, bound by its own name, with arguments that lead to a dead-letter queue.
-async fn a_queue_of_the_operator_s_on_rabbitmq(stage: &Stage, rabbitmq: &RabbitMq) {
+async fn a_queue_of_the_operator_s_on_rabbitmq(provider: &ProviderFixture, rabbitmq: &RabbitMq) {
     let (name, letters) = ("asya-order-router", "asya-order-router-dlq");
     let api = &rabbitmq.api;
     let exchange = json!({"type": "topic", "durable": true});
@@ -88,7 +88,7 @@ async fn a_queue_of_the_operator_s_on_rabbitmq(stage: &Stage, rabbitmq: &RabbitM
     let mut object = rendered("order-router");
     // Its dead-letter queue is nobody's either, and is left alone by an actor without one.
     object["spec"]["forProvider"]["rabbitmq"]["deadLetter"]["enabled"] = json!(false);
-    let (queues, queue) = adopt(stage, &object).await;
+    let (queues, queue) = adopt(provider, &object).await;
     until_queued(&queues, "order-router", 2).await;
     let found = rabbitmq.read(&["queues", "/", name]).await;
     assert_eq!(found["type"], "classic");
@@ -123,13 +123,13 @@ async fn a_queue_of_the_operator_s_on_rabbitmq(stage: &Stage, rabbitmq: &RabbitM
     queues.change("order-router", keep).await;
     queues.delete("order-router").await;
     queues.until_gone("order-router").await;
-    queue_stage::apply(&queues.0, object).await;
+    provider_fixture::apply(&queues.0, object).await;
     queues.until_ready("order-router").await;
     assert_eq!(rabbitmq.take("/", name).await, ["1", "2", "3", "4"]);
 }
 
 /// Named after namespace and actor, with tags and a dead-letter queue for the whole namespace.
-async fn a_queue_of_a_claim_s_on_sqs(stage: &Stage, sqs: &Sqs) {
+async fn a_queue_of_a_claim_s_on_sqs(provider: &ProviderFixture, sqs: &Sqs) {
     let dead_letters = "arn:aws:sqs:us-east-1:123456789012:asya-default-dlq";
     let shared = sqs.create_queue().queue_name("asya-default-dlq").send();
     shared.await.unwrap();
@@ -151,7 +151,7 @@ async fn a_queue_of_a_claim_s_on_sqs(stage: &Stage, sqs: &Sqs) {
     let mut object = rendered("text-processor");
     let annotations = &mut object["metadata"]["annotations"];
     annotations["crossplane.io/external-name"] = json!("asya-default-text-processor");
-    let (queues, queue) = adopt(stage, &object).await;
+    let (queues, queue) = adopt(provider, &object).await;
     assert_eq!(queue.status.at_provider.url.as_deref(), Some(url.as_str()));
     until_queued(&queues, "text-processor", 2).await;
     let attributes = attributes(sqs, &url).await;

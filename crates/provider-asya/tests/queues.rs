@@ -17,7 +17,7 @@ use kube::api::DeleteParams;
 use kube::{Api, ResourceExt as _};
 use provider_asya::kinds::{ClusterProviderConfig, ProviderConfig, Queue};
 use rig::moto::{Moto, REGION};
-use rig::queue_stage::{self, PROVIDER_NAMESPACE, Queues, Stage};
+use rig::provider_fixture::{self, PROVIDER_NAMESPACE, ProviderFixture, Queues};
 use rig::rabbitmq::RabbitMq;
 use serde_json::{Value, json};
 
@@ -28,52 +28,52 @@ async fn queue_objects_are_kept_true() {
     if rig::is_skipped("queue objects") {
         return;
     }
-    let scene = Scene::set().await;
-    a_queue_of_rabbitmq_becomes_ready_and_a_message_arrives(&scene).await;
-    a_queue_of_sqs_becomes_ready_and_a_message_arrives(&scene).await;
-    a_queue_that_was_deleted_by_hand_comes_back(&scene).await;
-    settings_are_written_and_nothing_else_is(&scene).await;
-    a_queue_of_nobody_is_refused_and_then_adopted(&scene).await;
-    a_refused_object_may_choose_another_name(&scene).await;
-    a_tenant_gets_no_other_names(&scene).await;
-    an_orphan_is_found_again_with_its_messages(&scene).await;
-    a_queue_with_messages_waits_until_it_is_empty(&scene).await;
-    a_paused_object_stays_as_it_is(&scene).await;
-    a_queue_never_moves(&scene).await;
-    a_config_in_use_is_not_let_go(&scene).await;
+    let fixture = Fixture::set().await;
+    a_queue_of_rabbitmq_becomes_ready_and_a_message_arrives(&fixture).await;
+    a_queue_of_sqs_becomes_ready_and_a_message_arrives(&fixture).await;
+    a_queue_that_was_deleted_by_hand_comes_back(&fixture).await;
+    settings_are_written_and_nothing_else_is(&fixture).await;
+    a_queue_of_nobody_is_refused_and_then_adopted(&fixture).await;
+    a_refused_object_may_choose_another_name(&fixture).await;
+    a_tenant_gets_no_other_names(&fixture).await;
+    an_orphan_is_found_again_with_its_messages(&fixture).await;
+    a_queue_with_messages_waits_until_it_is_empty(&fixture).await;
+    a_paused_object_stays_as_it_is(&fixture).await;
+    a_queue_never_moves(&fixture).await;
+    a_config_in_use_is_not_let_go(&fixture).await;
 }
 
 /// Everything that a queue's life needs.
-struct Scene {
-    stage: Stage,
+struct Fixture {
+    provider: ProviderFixture,
     queues: Queues,
     rabbitmq: RabbitMq,
     moto: Moto,
 }
 
-impl Scene {
+impl Fixture {
     async fn set() -> Self {
-        let (stage, rabbitmq, moto) = tokio::join!(
-            Stage::start(queue_stage::timings()),
+        let (provider, rabbitmq, moto) = tokio::join!(
+            ProviderFixture::start(provider_fixture::timings()),
             RabbitMq::start(),
             Moto::start()
         );
-        let scene = Self {
-            queues: stage.queues(NAMESPACE),
-            stage,
+        let fixture = Self {
+            queues: provider.queues(NAMESPACE),
+            provider,
             rabbitmq,
             moto,
         };
-        scene.make_configs().await;
-        scene
+        fixture.make_configs().await;
+        fixture
     }
 
     async fn make_configs(&self) {
-        self.stage.make_namespace(NAMESPACE).await;
-        self.stage.make_namespace(PROVIDER_NAMESPACE).await;
+        self.provider.make_namespace(NAMESPACE).await;
+        self.provider.make_namespace(PROVIDER_NAMESPACE).await;
         let broker =
-            |namespace| queue_stage::rabbitmq_connection(&self.rabbitmq.endpoint, namespace);
-        let sqs = queue_stage::sqs_connection(&self.moto.endpoint, None);
+            |namespace| provider_fixture::rabbitmq_connection(&self.rabbitmq.endpoint, namespace);
+        let sqs = provider_fixture::sqs_connection(&self.moto.endpoint, None);
         let specs = [
             (
                 "rabbitmq",
@@ -81,13 +81,14 @@ impl Scene {
             ),
             ("sqs", json!({"sqs": sqs, "countersInterval": "1s"})),
         ];
-        let configs: Api<ProviderConfig> = self.stage.namespaced(NAMESPACE);
+        let configs: Api<ProviderConfig> = self.provider.namespaced(NAMESPACE);
         for (name, spec) in specs {
-            queue_stage::apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
+            provider_fixture::apply(&configs, json!({"metadata": {"name": name}, "spec": spec}))
+                .await;
         }
-        let configs: Api<ClusterProviderConfig> = Api::all(self.stage.client.clone());
+        let configs: Api<ClusterProviderConfig> = Api::all(self.provider.client.clone());
         let spec = json!({"rabbitmq": broker(Some(PROVIDER_NAMESPACE)), "queueNames": ["asya-{namespace}-*"]});
-        queue_stage::apply(
+        provider_fixture::apply(
             &configs,
             json!({"metadata": {"name": "tenants"}, "spec": spec}),
         )
@@ -97,7 +98,7 @@ impl Scene {
     async fn make_queue(&self, name: &str, spec: Value) {
         let metadata = json!({"name": name,
             "annotations": {"crossplane.io/external-name": format!("asya-{name}")}});
-        queue_stage::apply(&self.queues.0, json!({"metadata": metadata, "spec": spec})).await;
+        provider_fixture::apply(&self.queues.0, json!({"metadata": metadata, "spec": spec})).await;
     }
 
     async fn publish(&self, key: &str) {
@@ -121,24 +122,24 @@ fn rabbitmq(name: &str) -> Value {
     })
 }
 
-async fn a_queue_of_rabbitmq_becomes_ready_and_a_message_arrives(scene: &Scene) {
-    scene.make_queue("cart", rabbitmq("cart")).await;
-    let queue = scene.queues.until_ready("cart").await;
+async fn a_queue_of_rabbitmq_becomes_ready_and_a_message_arrives(fixture: &Fixture) {
+    fixture.make_queue("cart", rabbitmq("cart")).await;
+    let queue = fixture.queues.until_ready("cart").await;
     assert_eq!(queue.status.at_provider.name.as_deref(), Some("asya-cart"));
     assert_eq!(queue.finalizers(), [FINALIZER]);
     // As a sidecar does: to the exchange, by the actor's name.
-    scene.publish("cart").await;
-    scene.until_queued("cart", 1).await;
+    fixture.publish("cart").await;
+    fixture.until_queued("cart", 1).await;
 }
 
-async fn a_queue_of_sqs_becomes_ready_and_a_message_arrives(scene: &Scene) {
+async fn a_queue_of_sqs_becomes_ready_and_a_message_arrives(fixture: &Fixture) {
     let spec = json!({
         "forProvider": {"sqs": {"region": REGION, "deadLetter": {"enabled": true}}},
         "providerConfigRef": {"kind": "ProviderConfig", "name": "sqs"},
     });
-    scene.make_queue("basket", spec).await;
-    let queue = scene.queues.until_ready("basket").await;
-    let (sqs, _) = scene.moto.clients();
+    fixture.make_queue("basket", spec).await;
+    let queue = fixture.queues.until_ready("basket").await;
+    let (sqs, _) = fixture.moto.clients();
     let url = sqs
         .get_queue_url()
         .queue_name("asya-basket")
@@ -153,9 +154,9 @@ async fn a_queue_of_sqs_becomes_ready_and_a_message_arrives(scene: &Scene) {
         .send()
         .await
         .unwrap();
-    scene.until_queued("basket", 1).await;
-    scene.queues.delete("basket").await;
-    scene.queues.until_gone("basket").await;
+    fixture.until_queued("basket", 1).await;
+    fixture.queues.delete("basket").await;
+    fixture.queues.until_gone("basket").await;
     assert!(
         sqs.get_queue_url()
             .queue_name("asya-basket")
@@ -165,29 +166,29 @@ async fn a_queue_of_sqs_becomes_ready_and_a_message_arrives(scene: &Scene) {
     );
 }
 
-async fn a_queue_that_was_deleted_by_hand_comes_back(scene: &Scene) {
-    scene
+async fn a_queue_that_was_deleted_by_hand_comes_back(fixture: &Fixture) {
+    fixture
         .rabbitmq
         .api
         .delete(&["queues", "/", "asya-cart"])
         .await
         .unwrap();
     rig::until("the queue is back", || async {
-        scene
+        fixture
             .rabbitmq
             .has(&["queues", "/", "asya-cart"])
             .await
             .then_some(())
     })
     .await;
-    scene.queues.until_ready("cart").await;
+    fixture.queues.until_ready("cart").await;
 }
 
-async fn settings_are_written_and_nothing_else_is(scene: &Scene) {
+async fn settings_are_written_and_nothing_else_is(fixture: &Fixture) {
     let change = json!({"spec": {"forProvider": {"rabbitmq": {"deadLetter": {"enabled": true}}}}});
-    scene.queues.change("cart", change).await;
+    fixture.queues.change("cart", change).await;
     rig::until("there is a dead-letter queue", || async {
-        scene
+        fixture
             .rabbitmq
             .has(&["queues", "/", "asya-cart-dlq"])
             .await
@@ -195,52 +196,52 @@ async fn settings_are_written_and_nothing_else_is(scene: &Scene) {
     })
     .await;
     // A pass that changes nothing writes nothing but the answer to the request for it.
-    let before = scene.queues.until_looked_at("cart", "1").await;
-    let after = scene.queues.until_looked_at("cart", "2").await;
+    let before = fixture.queues.until_looked_at("cart", "1").await;
+    let after = fixture.queues.until_looked_at("cart", "2").await;
     assert_eq!(before.status.conditions, after.status.conditions);
     assert_eq!(after.status.conditions.len(), 2, "{:?}", after.status);
 }
 
-async fn a_queue_of_nobody_is_refused_and_then_adopted(scene: &Scene) {
+async fn a_queue_of_nobody_is_refused_and_then_adopted(fixture: &Fixture) {
     let body =
         json!({"durable": true, "auto_delete": false, "arguments": {"x-queue-type": "quorum"}});
-    scene
+    fixture
         .rabbitmq
         .api
         .put(&["queues", "/", "asya-old"], &body)
         .await
         .unwrap();
-    scene.make_queue("old", rabbitmq("old")).await;
-    scene
+    fixture.make_queue("old", rabbitmq("old")).await;
+    fixture
         .queues
         .until_says("old", SYNCED, "False", "carries no owner's mark")
         .await;
-    a_refusal_is_said_once(scene, "old").await;
-    scene
+    a_refusal_is_said_once(fixture, "old").await;
+    fixture
         .queues
         .change("old", json!({"spec": {"forProvider": {"adopt": true}}}))
         .await;
-    scene.queues.until_ready("old").await;
-    scene.queues.delete("old").await;
-    scene.queues.until_gone("old").await;
-    assert!(!scene.rabbitmq.has(&["queues", "/", "asya-old"]).await);
+    fixture.queues.until_ready("old").await;
+    fixture.queues.delete("old").await;
+    fixture.queues.until_gone("old").await;
+    assert!(!fixture.rabbitmq.has(&["queues", "/", "asya-old"]).await);
 }
 
 /// Passes over a refused object leave its conditions as they are.
-async fn a_refusal_is_said_once(scene: &Scene, name: &str) {
-    let said = scene.queues.until_looked_at(name, "1").await;
+async fn a_refusal_is_said_once(fixture: &Fixture, name: &str) {
+    let said = fixture.queues.until_looked_at(name, "1").await;
     // Times are of whole seconds: one must pass to be seen.
     tokio::time::sleep(Duration::from_millis(1100)).await;
-    let again = scene.queues.until_looked_at(name, "2").await;
+    let again = fixture.queues.until_looked_at(name, "2").await;
     assert_eq!(said.status.conditions, again.status.conditions);
 }
 
-async fn a_refused_object_may_choose_another_name(scene: &Scene) {
+async fn a_refused_object_may_choose_another_name(fixture: &Fixture) {
     let name = |name: &str| json!({"crossplane.io/external-name": name});
     let metadata = json!({"name": "second", "annotations": name("asya-cart")});
     let object = json!({"metadata": metadata, "spec": rabbitmq("second")});
-    queue_stage::apply(&scene.queues.0, object).await;
-    let queue = scene
+    provider_fixture::apply(&fixture.queues.0, object).await;
+    let queue = fixture
         .queues
         .until_says("second", SYNCED, "False", "QueueOwnedByAnother")
         .await;
@@ -250,19 +251,19 @@ async fn a_refused_object_may_choose_another_name(scene: &Scene) {
         "nothing is told of somebody else's queue"
     );
     let rename = json!({"metadata": {"annotations": name("asya-second")}});
-    scene.queues.change("second", rename).await;
-    let queue = scene.queues.until_ready("second").await;
+    fixture.queues.change("second", rename).await;
+    let queue = fixture.queues.until_ready("second").await;
     let known = queue.status.at_provider.name;
     assert_eq!(known.as_deref(), Some("asya-second"));
-    scene.queues.delete("second").await;
-    scene.queues.until_gone("second").await;
+    fixture.queues.delete("second").await;
+    fixture.queues.until_gone("second").await;
 }
 
-async fn a_tenant_gets_no_other_names(scene: &Scene) {
+async fn a_tenant_gets_no_other_names(fixture: &Fixture) {
     let mut spec = rabbitmq("cart");
     spec["providerConfigRef"] = json!({"kind": "ClusterProviderConfig", "name": "tenants"});
-    scene.make_queue("thief", spec).await;
-    scene
+    fixture.make_queue("thief", spec).await;
+    fixture
         .queues
         .until_says(
             "thief",
@@ -271,80 +272,80 @@ async fn a_tenant_gets_no_other_names(scene: &Scene) {
             "does not allow the queue name \"asya-thief\"",
         )
         .await;
-    scene.queues.delete("thief").await;
-    scene.queues.until_gone("thief").await;
+    fixture.queues.delete("thief").await;
+    fixture.queues.until_gone("thief").await;
 }
 
-async fn an_orphan_is_found_again_with_its_messages(scene: &Scene) {
+async fn an_orphan_is_found_again_with_its_messages(fixture: &Fixture) {
     let mut spec = rabbitmq("kept");
     spec["managementPolicies"] = json!(["Observe", "Create", "Update", "LateInitialize"]);
-    scene.make_queue("kept", spec.clone()).await;
-    scene.queues.until_ready("kept").await;
-    scene.publish("kept").await;
-    scene.queues.delete("kept").await;
-    scene.queues.until_gone("kept").await;
-    scene.make_queue("kept", spec).await;
-    scene.queues.until_ready("kept").await;
-    scene.until_queued("kept", 1).await;
+    fixture.make_queue("kept", spec.clone()).await;
+    fixture.queues.until_ready("kept").await;
+    fixture.publish("kept").await;
+    fixture.queues.delete("kept").await;
+    fixture.queues.until_gone("kept").await;
+    fixture.make_queue("kept", spec).await;
+    fixture.queues.until_ready("kept").await;
+    fixture.until_queued("kept", 1).await;
 }
 
-async fn a_queue_with_messages_waits_until_it_is_empty(scene: &Scene) {
+async fn a_queue_with_messages_waits_until_it_is_empty(fixture: &Fixture) {
     let change =
         json!({"spec": {"managementPolicies": ["*"], "forProvider": {"deleteOnlyIfEmpty": true}}});
-    scene.queues.change("kept", change).await;
-    scene.queues.delete("kept").await;
-    scene
+    fixture.queues.change("kept", change).await;
+    fixture.queues.delete("kept").await;
+    fixture
         .queues
         .until_says("kept", READY, "False", "it holds 1 messages")
         .await;
-    scene
+    fixture
         .rabbitmq
         .api
         .delete(&["queues", "/", "asya-kept", "contents"])
         .await
         .unwrap();
-    scene.queues.until_gone("kept").await;
-    assert!(!scene.rabbitmq.has(&["queues", "/", "asya-kept"]).await);
+    fixture.queues.until_gone("kept").await;
+    assert!(!fixture.rabbitmq.has(&["queues", "/", "asya-kept"]).await);
 }
 
-async fn a_paused_object_stays_as_it_is(scene: &Scene) {
-    scene
+async fn a_paused_object_stays_as_it_is(fixture: &Fixture) {
+    fixture
         .queues
         .change(
             "cart",
             json!({"metadata": {"annotations": {"crossplane.io/paused": "true"}}}),
         )
         .await;
-    scene
+    fixture
         .queues
         .until_says("cart", SYNCED, "False", "ReconcilePaused")
         .await;
-    scene
+    fixture
         .queues
         .change(
             "cart",
             json!({"metadata": {"annotations": {"crossplane.io/paused": null}}}),
         )
         .await;
-    scene.queues.until_ready("cart").await;
+    fixture.queues.until_ready("cart").await;
 }
 
-async fn a_queue_never_moves(scene: &Scene) {
+async fn a_queue_never_moves(fixture: &Fixture) {
     let rename =
         |name: &str| json!({"metadata": {"annotations": {"crossplane.io/external-name": name}}});
-    scene.queues.change("cart", rename("asya-other")).await;
-    let queue = scene
+    fixture.queues.change("cart", rename("asya-other")).await;
+    let queue = fixture
         .queues
         .until_says("cart", SYNCED, "False", "QueueLocationChanged")
         .await;
     assert_eq!(queue.status.at_provider.name.as_deref(), Some("asya-cart"));
-    assert!(!scene.rabbitmq.has(&["queues", "/", "asya-other"]).await);
-    scene.queues.change("cart", rename("asya-cart")).await;
-    scene.queues.until_ready("cart").await;
+    assert!(!fixture.rabbitmq.has(&["queues", "/", "asya-other"]).await);
+    fixture.queues.change("cart", rename("asya-cart")).await;
+    fixture.queues.until_ready("cart").await;
 }
 
-async fn a_config_in_use_is_not_let_go(scene: &Scene) {
-    let configs: Api<ProviderConfig> = scene.stage.namespaced(NAMESPACE);
+async fn a_config_in_use_is_not_let_go(fixture: &Fixture) {
+    let configs: Api<ProviderConfig> = fixture.provider.namespaced(NAMESPACE);
     rig::until("the user is counted", || async {
         (configs.get("rabbitmq").await.unwrap().status.users == Some(1)).then_some(())
     })
@@ -363,8 +364,8 @@ async fn a_config_in_use_is_not_let_go(scene: &Scene) {
             .then_some(())
     })
     .await;
-    scene.queues.delete("cart").await;
-    scene.queues.until_gone("cart").await;
+    fixture.queues.delete("cart").await;
+    fixture.queues.until_gone("cart").await;
     rig::until("the config is gone", || async {
         configs
             .get_opt("rabbitmq")

@@ -70,7 +70,7 @@ fn emitted() -> BTreeSet<String> {
 }
 
 fn repository() -> PathBuf {
-    real::components::repository()
+    test_cluster::components::repository()
 }
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {

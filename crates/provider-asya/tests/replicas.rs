@@ -38,7 +38,7 @@ struct Replica {
 }
 
 /// A cluster in which the provider has its ServiceAccount.
-struct Stage {
+struct Fixture {
     client: Client,
     kubeconfig: PathBuf,
     folder: tempfile::TempDir,
@@ -51,29 +51,29 @@ async fn one_replica_works_and_another_takes_over() {
     }
     let cluster = rig::cluster::Cluster::start().await;
     cluster.install_kinds().await;
-    let stage = Stage::set(cluster.client().await, &cluster.kubeconfig()).await;
+    let fixture = Fixture::set(cluster.client().await, &cluster.kubeconfig()).await;
 
-    let first = stage.start("first");
-    stage.until_held_by("first").await;
-    let mut second = stage.start("second");
-    stage.until_ready(&mut second).await;
-    stage.until_worked_on("one").await;
+    let first = fixture.start("first");
+    fixture.until_held_by("first").await;
+    let mut second = fixture.start("second");
+    fixture.until_ready(&mut second).await;
+    fixture.until_worked_on("one").await;
     assert!(first.has_made_passes(), "the holder works");
     assert!(!second.has_made_passes(), "and nobody else does");
 
     first.process.signal("KILL");
-    stage.until_held_by("second").await;
-    stage.until_worked_on("two").await;
+    fixture.until_held_by("second").await;
+    fixture.until_worked_on("two").await;
     assert!(second.has_made_passes());
 
-    let mut third = stage.start("third");
-    stage.until_ready(&mut third).await;
+    let mut third = fixture.start("third");
+    fixture.until_ready(&mut third).await;
     second.process.signal("TERM");
     assert_eq!(second.end().await, Some(0), "it was asked to end");
-    stage.until_held_by("third").await;
+    fixture.until_held_by("third").await;
 
     let stolen = json!({"spec": {"holderIdentity": "thief"}});
-    let leases = stage.leases();
+    let leases = fixture.leases();
     leases
         .patch(LEASE, &PatchParams::default(), &Patch::Merge(stolen))
         .await
@@ -83,7 +83,7 @@ async fn one_replica_works_and_another_takes_over() {
     assert!(log.contains("is held by \\\"thief\\\" now"), "{log}");
 }
 
-impl Stage {
+impl Fixture {
     async fn set(client: Client, admin: &Path) -> Self {
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let namespace = json!({"metadata": {"name": NAMESPACE}});
@@ -227,7 +227,9 @@ impl Replica {
 
 /// Applies the objects of a file below `install/`.
 async fn install(client: &Client, file: &str) {
-    let path = real::components::repository().join("install").join(file);
+    let path = test_cluster::components::repository()
+        .join("install")
+        .join(file);
     let text = fs::read_to_string(path).unwrap();
     for document in actor::yaml::documents(&text).unwrap() {
         let object: DynamicObject = serde_json::from_value(document).unwrap();

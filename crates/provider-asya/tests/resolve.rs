@@ -179,7 +179,8 @@ fn the_rights_to_bind_are_those_on_what_is_looked_at() {
             looked_at.insert(format!("{}s.{group}", kind.to_lowercase()));
         }
     }
-    let file = real::components::repository().join("install/provider-asya/rbac-binding.yaml");
+    let file =
+        test_cluster::components::repository().join("install/provider-asya/rbac-binding.yaml");
     let documents = yaml::documents(&fs::read_to_string(file).unwrap()).unwrap();
     let mut granted = BTreeSet::new();
     for rule in documents[0]["rules"].as_array().unwrap() {

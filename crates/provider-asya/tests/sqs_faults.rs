@@ -18,7 +18,7 @@ use provider_asya::conditions;
 use provider_asya::kinds::ProviderConfig;
 use provider_asya::timings::Timings;
 use rig::fake_sqs::{FakeSqs, Lag, Refusal};
-use rig::queue_stage::{self, Queues, Stage};
+use rig::provider_fixture::{self, ProviderFixture, Queues};
 use serde_json::json;
 
 /// The provider's wait after SQS refused a name, here.
@@ -33,9 +33,9 @@ async fn what_sqs_alone_does_is_said_and_outlived() {
         deleted_recently: DELETED_RECENTLY,
         // As long as it is, so that a second write within it would be seen.
         settling: Timings::default().settling,
-        ..queue_stage::timings()
+        ..provider_fixture::timings()
     };
-    let stage = Stage::start(timings).await;
+    let provider = ProviderFixture::start(timings).await;
     let refusal = |code, older_code| Refusal { code, older_code };
     let (deleted, older_deleted) = (
         "QueueDeletedRecently",
@@ -57,24 +57,23 @@ async fn what_sqs_alone_does_is_said_and_outlived() {
     ];
     tokio::join!(
         futures::future::join_all(deletions.map(|(name, refusal)| {
-            a_name_that_was_deleted_just_now_is_waited_for(&stage, name, refusal)
+            a_name_that_was_deleted_just_now_is_waited_for(&provider, name, refusal)
         })),
         futures::future::join_all(throttles.map(|(name, refusal)| {
-            a_service_that_asks_for_fewer_calls_gets_them(&stage, name, refusal)
+            a_service_that_asks_for_fewer_calls_gets_them(&provider, name, refusal)
         })),
-        settings_that_are_not_seen_yet_are_written_once(&stage),
+        settings_that_are_not_seen_yet_are_written_once(&provider),
     );
 }
 
 /// A service and a config that leads to it, in a namespace of their own.
-async fn set(stage: &Stage, namespace: &str) -> (FakeSqs, Queues) {
-    stage.make_namespace(namespace).await;
+async fn set(provider: &ProviderFixture, namespace: &str) -> (FakeSqs, Queues) {
+    provider.make_namespace(namespace).await;
     let sqs = FakeSqs::start().await;
-    let spec =
-        json!({"sqs": queue_stage::sqs_connection(&sqs.endpoint, None), "countersInterval": "1s"});
+    let spec = json!({"sqs": provider_fixture::sqs_connection(&sqs.endpoint, None), "countersInterval": "1s"});
     let config = json!({"metadata": {"name": "sqs"}, "spec": spec});
-    let configs = stage.namespaced::<ProviderConfig>(namespace);
-    queue_stage::apply(&configs, config).await;
+    let configs = provider.namespaced::<ProviderConfig>(namespace);
+    provider_fixture::apply(&configs, config).await;
     // A config that the provider hears of later is news to its queues, and ends their waits.
     rig::until("the provider knows the config", || async {
         let config = configs.get("sqs").await.unwrap();
@@ -85,7 +84,7 @@ async fn set(stage: &Stage, namespace: &str) -> (FakeSqs, Queues) {
             .then_some(())
     })
     .await;
-    (sqs, stage.queues(namespace))
+    (sqs, provider.queues(namespace))
 }
 
 async fn make(queues: &Queues) {
@@ -96,15 +95,15 @@ async fn make(queues: &Queues) {
             "providerConfigRef": {"kind": "ProviderConfig", "name": "sqs"},
         },
     });
-    queue_stage::apply(&queues.0, object).await;
+    provider_fixture::apply(&queues.0, object).await;
 }
 
 async fn a_name_that_was_deleted_just_now_is_waited_for(
-    stage: &Stage,
+    provider: &ProviderFixture,
     namespace: &str,
     refusal: Refusal,
 ) {
-    let (sqs, queues) = set(stage, namespace).await;
+    let (sqs, queues) = set(provider, namespace).await;
     sqs.refuse("CreateQueue", refusal);
     make(&queues).await;
     let queue = queues
@@ -128,7 +127,7 @@ async fn a_name_that_was_deleted_just_now_is_waited_for(
     sqs.accept();
     queues.until_ready("cart").await;
     assert_eq!(sqs.names(), ["asya-cart"], "{refusal:?}");
-    let warnings = stage.warnings(namespace, "cart").await;
+    let warnings = provider.warnings(namespace, "cart").await;
     assert!(
         warnings.iter().all(|warning| warning == said),
         "{warnings:#?}"
@@ -136,11 +135,11 @@ async fn a_name_that_was_deleted_just_now_is_waited_for(
 }
 
 async fn a_service_that_asks_for_fewer_calls_gets_them(
-    stage: &Stage,
+    provider: &ProviderFixture,
     namespace: &str,
     refusal: Refusal,
 ) {
-    let (sqs, queues) = set(stage, namespace).await;
+    let (sqs, queues) = set(provider, namespace).await;
     make(&queues).await;
     queues.until_ready("cart").await;
     sqs.refuse("", refusal);
@@ -171,8 +170,8 @@ async fn a_service_that_asks_for_fewer_calls_gets_them(
     assert!(sqs.names().is_empty(), "{refusal:?}");
 }
 
-async fn settings_that_are_not_seen_yet_are_written_once(stage: &Stage) {
-    let (sqs, queues) = set(stage, "lagging").await;
+async fn settings_that_are_not_seen_yet_are_written_once(provider: &ProviderFixture) {
+    let (sqs, queues) = set(provider, "lagging").await;
     make(&queues).await;
     queues.until_ready("cart").await;
     assert_eq!(sqs.calls("SetQueueAttributes"), 0, "creation sets them all");

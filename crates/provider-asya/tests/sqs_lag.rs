@@ -16,7 +16,7 @@ use kube::api::{Patch, PatchParams};
 use provider_asya::kinds::ProviderConfig;
 use provider_asya::timings::Timings;
 use rig::fake_sqs::{FakeSqs, Lag};
-use rig::queue_stage::{self, Queues, Stage};
+use rig::provider_fixture::{self, ProviderFixture, Queues};
 use serde_json::json;
 
 /// Each lag, with the namespace of its case and the call by which the provider looks again.
@@ -34,29 +34,28 @@ async fn what_is_not_seen_yet_is_waited_for() {
     let timings = Timings {
         // Longer than the test: what is waited for is not given up.
         creation_grace: Duration::from_hours(1),
-        ..queue_stage::timings()
+        ..provider_fixture::timings()
     };
-    let stage = Stage::start(timings).await;
+    let provider = ProviderFixture::start(timings).await;
     let cases = LAGS.map(async |(name, lag, call)| {
-        a_new_queue_is_waited_for(&stage, name, lag, call).await;
-        a_new_queue_is_deleted_once_it_is_seen(&stage, &format!("{name}-gone"), lag, call).await;
+        a_new_queue_is_waited_for(&provider, name, lag, call).await;
+        a_new_queue_is_deleted_once_it_is_seen(&provider, &format!("{name}-gone"), lag, call).await;
     });
     tokio::join!(
         futures::future::join_all(cases),
-        a_dead_letter_queue_comes_back(&stage),
-        a_status_leads_to_no_other_queue(&stage),
+        a_dead_letter_queue_comes_back(&provider),
+        a_status_leads_to_no_other_queue(&provider),
     );
 }
 
 /// A service and a config that leads to it, in a namespace of their own.
-async fn set(stage: &Stage, namespace: &str) -> (FakeSqs, Queues) {
-    stage.make_namespace(namespace).await;
+async fn set(provider: &ProviderFixture, namespace: &str) -> (FakeSqs, Queues) {
+    provider.make_namespace(namespace).await;
     let sqs = FakeSqs::start().await;
-    let spec =
-        json!({"sqs": queue_stage::sqs_connection(&sqs.endpoint, None), "countersInterval": "1s"});
+    let spec = json!({"sqs": provider_fixture::sqs_connection(&sqs.endpoint, None), "countersInterval": "1s"});
     let config = json!({"metadata": {"name": "sqs"}, "spec": spec});
-    queue_stage::apply(&stage.namespaced::<ProviderConfig>(namespace), config).await;
-    (sqs, stage.queues(namespace))
+    provider_fixture::apply(&provider.namespaced::<ProviderConfig>(namespace), config).await;
+    (sqs, provider.queues(namespace))
 }
 
 async fn make(queues: &Queues) {
@@ -67,7 +66,7 @@ async fn make(queues: &Queues) {
             "providerConfigRef": {"kind": "ProviderConfig", "name": "sqs"},
         },
     });
-    queue_stage::apply(&queues.0, object).await;
+    provider_fixture::apply(&queues.0, object).await;
 }
 
 /// Waits until the service has been asked this often again.
@@ -79,8 +78,13 @@ async fn more_calls(sqs: &FakeSqs, call: &str, count: usize) {
     .await;
 }
 
-async fn a_new_queue_is_waited_for(stage: &Stage, namespace: &str, lag: Lag, call: &str) {
-    let (sqs, queues) = set(stage, namespace).await;
+async fn a_new_queue_is_waited_for(
+    provider: &ProviderFixture,
+    namespace: &str,
+    lag: Lag,
+    call: &str,
+) {
+    let (sqs, queues) = set(provider, namespace).await;
     sqs.lag(lag);
     make(&queues).await;
     rig::until("both queues are made", || async {
@@ -102,19 +106,19 @@ async fn a_new_queue_is_waited_for(stage: &Stage, namespace: &str, lag: Lag, cal
     assert!(redrive.to_string().contains(":asya-cart-dlq"), "{redrive}");
     assert_eq!(sqs.calls("CreateQueue"), 2, "{lag:?}: each was made once");
     assert_eq!(
-        stage.warnings(namespace, "cart").await,
+        provider.warnings(namespace, "cart").await,
         [""; 0],
         "{lag:?}: nobody is warned"
     );
 }
 
 async fn a_new_queue_is_deleted_once_it_is_seen(
-    stage: &Stage,
+    provider: &ProviderFixture,
     namespace: &str,
     lag: Lag,
     call: &str,
 ) {
-    let (sqs, queues) = set(stage, namespace).await;
+    let (sqs, queues) = set(provider, namespace).await;
     sqs.lag(lag);
     make(&queues).await;
     let is_made = "crossplane.io/external-create-succeeded";
@@ -135,8 +139,8 @@ async fn a_new_queue_is_deleted_once_it_is_seen(
     .await;
 }
 
-async fn a_dead_letter_queue_comes_back(stage: &Stage) {
-    let (sqs, queues) = set(stage, "letters").await;
+async fn a_dead_letter_queue_comes_back(provider: &ProviderFixture) {
+    let (sqs, queues) = set(provider, "letters").await;
     make(&queues).await;
     queues.until_ready("cart").await;
     sqs.remove("asya-cart-dlq");
@@ -148,8 +152,8 @@ async fn a_dead_letter_queue_comes_back(stage: &Stage) {
 }
 
 /// Who may edit a namespace may also write what a status says.
-async fn a_status_leads_to_no_other_queue(stage: &Stage) {
-    let (sqs, queues) = set(stage, "forged").await;
+async fn a_status_leads_to_no_other_queue(provider: &ProviderFixture) {
+    let (sqs, queues) = set(provider, "forged").await;
     make(&queues).await;
     let own = queues.until_ready("cart").await.status.at_provider.url;
     let other = json!({
@@ -159,7 +163,7 @@ async fn a_status_leads_to_no_other_queue(stage: &Stage) {
             "providerConfigRef": {"kind": "ProviderConfig", "name": "sqs"},
         },
     });
-    queue_stage::apply(&queues.0, other).await;
+    provider_fixture::apply(&queues.0, other).await;
     let theirs = queues.until_ready("theirs").await.status.at_provider.url;
     assert_ne!(own, theirs);
     let parameters = PatchParams::default();

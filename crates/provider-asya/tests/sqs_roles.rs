@@ -23,7 +23,7 @@ use rig::cluster::Cluster;
 use rig::fake_sqs::FakeSqs;
 use rig::fake_sts::{FakeSts, SESSION_TOKEN};
 use rig::process::{Process, free_ports};
-use rig::queue_stage::{self, Queues};
+use rig::provider_fixture::{self, Queues};
 use serde_json::json;
 
 const NAMESPACE: &str = "shop";
@@ -37,15 +37,15 @@ async fn a_role_that_is_denied_is_told_once_and_one_that_is_given_is_used() {
     let (cluster, sts, sqs) = tokio::join!(Cluster::start(), FakeSts::start(), FakeSqs::start());
     cluster.install_kinds().await;
     let client = cluster.client().await;
-    queue_stage::make_namespace(&client, NAMESPACE).await;
+    provider_fixture::make_namespace(&client, NAMESPACE).await;
     let configs: Api<ClusterProviderConfig> = Api::all(client.clone());
     let config = json!({"metadata": {"name": "sqs"}, "spec": {"sqs": {"endpoint": sqs.endpoint}}});
-    queue_stage::apply(&configs, config).await;
+    provider_fixture::apply(&configs, config).await;
     let queues = Queues(Api::namespaced(client.clone(), NAMESPACE));
     let queue = json!({"metadata": {"name": "cart"}, "spec": {
         "forProvider": {"sqs": {"region": "us-east-1"}},
         "providerConfigRef": {"kind": "ClusterProviderConfig", "name": "sqs"}}});
-    queue_stage::apply(&queues.0, queue).await;
+    provider_fixture::apply(&queues.0, queue).await;
 
     let folder = tempfile::tempdir().unwrap();
     let _provider = start(&cluster.kubeconfig(), &sts.endpoint, folder.path());

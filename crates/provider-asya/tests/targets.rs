@@ -22,11 +22,11 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client};
 use provider_asya::controller::targets::{Targets, is_forbidden};
 use provider_asya::resolve::{Look, Resolved, Seen, Unresolved, View, resolve};
-use real::objects::api_of;
 use regex::Regex;
 use rig::cases::{self, ALL_IS_WELL};
 use rig::cluster::Cluster;
 use serde_json::{Value, json};
+use test_cluster::objects::api_of;
 
 /// More cases, whose kinds no document binds to in this way.
 const MORE: [&str; 3] = [
@@ -250,7 +250,7 @@ async fn find(
 
 /// What actors of the documents and examples bind to, with where that stands.
 fn documented() -> Vec<(String, ObjectReference)> {
-    let root = real::components::repository();
+    let root = test_cluster::components::repository();
     let block = Regex::new("(?s)```yaml\n(.*?)```").unwrap();
     let mut texts = Vec::new();
     for file in files_in(&root.join("docs/binding")) {
@@ -286,7 +286,9 @@ fn documented() -> Vec<(String, ObjectReference)> {
 
 async fn namespace(client: &Client, name: &str) -> String {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    real::objects::apply(client, &namespace).await.unwrap();
+    test_cluster::objects::apply(client, &namespace)
+        .await
+        .unwrap();
     name.to_owned()
 }
 

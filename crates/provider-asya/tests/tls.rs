@@ -19,7 +19,7 @@ use provider_asya::kinds::ProviderConfig;
 use provider_asya::timings::Timings;
 use rig::certificates::Certificates;
 use rig::process::free_ports;
-use rig::queue_stage::{self, Queues, Stage};
+use rig::provider_fixture::{self, ProviderFixture, Queues};
 use rig::rabbitmq::RabbitMq;
 use serde_json::{Value, json};
 
@@ -36,33 +36,41 @@ async fn a_broker_is_trusted_by_its_own_authority_alone() {
     let timings = Timings {
         // Secrets that change are noticed at once.
         credentials: Duration::from_millis(100),
-        ..queue_stage::timings()
+        ..provider_fixture::timings()
     };
     let settings = own.settings(port);
-    let (stage, rabbitmq) = tokio::join!(Stage::start(timings), RabbitMq::start_with(&settings));
+    let (provider, rabbitmq) = tokio::join!(
+        ProviderFixture::start(timings),
+        RabbitMq::start_with(&settings)
+    );
     make_documented_user(&rabbitmq).await;
-    stage.make_namespace(NAMESPACE).await;
-    make_secret(&stage, "user", json!({"username": USER, "password": "p"})).await;
-    let queues = stage.queues(NAMESPACE);
+    provider.make_namespace(NAMESPACE).await;
+    make_secret(
+        &provider,
+        "user",
+        json!({"username": USER, "password": "p"}),
+    )
+    .await;
+    let queues = provider.queues(NAMESPACE);
     let endpoint = format!("https://127.0.0.1:{port}");
     let authorities = [("own", Some(&own)), ("other", Some(&other)), ("none", None)];
     for (name, authority) in authorities {
         if let Some(authority) = authority {
-            make_secret(&stage, name, json!({"ca.crt": authority.authority()})).await;
+            make_secret(&provider, name, json!({"ca.crt": authority.authority()})).await;
         }
         let tls = authority.map(|_| json!({"caSecretRef": {"name": name, "key": "ca.crt"}}));
-        make_config(&stage, name, &endpoint, tls).await;
+        make_config(&provider, name, &endpoint, tls).await;
         make_queue(&queues, name).await;
     }
     tokio::join!(
         a_queue_lives_over_tls(&queues, &rabbitmq),
-        a_server_of_another_authority_is_told(&stage, &queues, &rabbitmq, &own),
+        a_server_of_another_authority_is_told(&provider, &queues, &rabbitmq, &own),
     );
 }
 
 /// Makes the user by the commands of the documents, word for word.
 async fn make_documented_user(rabbitmq: &RabbitMq) {
-    let page = real::components::repository().join("docs/transports.md");
+    let page = test_cluster::components::repository().join("docs/transports.md");
     let page = fs::read_to_string(page).unwrap();
     let command = |name: &str| {
         let start = format!("rabbitmqctl {name} ");
@@ -84,12 +92,12 @@ async fn make_documented_user(rabbitmq: &RabbitMq) {
     rabbitmq.api.put(&path, &permissions).await.unwrap();
 }
 
-async fn make_secret(stage: &Stage, name: &str, data: Value) {
+async fn make_secret(provider: &ProviderFixture, name: &str, data: Value) {
     let secret = json!({"metadata": {"name": name}, "stringData": data});
-    queue_stage::apply(&stage.namespaced::<Secret>(NAMESPACE), secret).await;
+    provider_fixture::apply(&provider.namespaced::<Secret>(NAMESPACE), secret).await;
 }
 
-async fn make_config(stage: &Stage, name: &str, endpoint: &str, tls: Option<Value>) {
+async fn make_config(provider: &ProviderFixture, name: &str, endpoint: &str, tls: Option<Value>) {
     let key = |key: &str| json!({"name": "user", "key": key});
     let mut connection = json!({"endpoint": endpoint, "credentials": {
         "usernameSecretRef": key("username"), "passwordSecretRef": key("password")}});
@@ -97,7 +105,7 @@ async fn make_config(stage: &Stage, name: &str, endpoint: &str, tls: Option<Valu
         connection["tls"] = tls;
     }
     let config = json!({"metadata": {"name": name}, "spec": {"rabbitmq": connection}});
-    queue_stage::apply(&stage.namespaced::<ProviderConfig>(NAMESPACE), config).await;
+    provider_fixture::apply(&provider.namespaced::<ProviderConfig>(NAMESPACE), config).await;
 }
 
 /// A queue called `asya-<name>`, with everything that a queue can have.
@@ -110,7 +118,7 @@ async fn make_queue(queues: &Queues, name: &str) {
         "spec": {"forProvider": {"rabbitmq": rabbitmq},
             "providerConfigRef": {"kind": "ProviderConfig", "name": name}},
     });
-    queue_stage::apply(&queues.0, object).await;
+    provider_fixture::apply(&queues.0, object).await;
 }
 
 async fn a_queue_lives_over_tls(queues: &Queues, rabbitmq: &RabbitMq) {
@@ -137,7 +145,7 @@ async fn a_queue_lives_over_tls(queues: &Queues, rabbitmq: &RabbitMq) {
 }
 
 async fn a_server_of_another_authority_is_told(
-    stage: &Stage,
+    provider: &ProviderFixture,
     queues: &Queues,
     rabbitmq: &RabbitMq,
     own: &Certificates,
@@ -150,10 +158,10 @@ async fn a_server_of_another_authority_is_told(
         assert!(said.contains(why), "{name}: {said}");
         let path = format!("asya-{name}");
         assert!(!rabbitmq.has(&["queues", "/", &path]).await, "{name}");
-        let warnings = stage.warnings(NAMESPACE, name).await;
+        let warnings = provider.warnings(NAMESPACE, name).await;
         assert_eq!(warnings.len(), 1, "{warnings:#?}");
     }
     // The right authority ends it, without a change of the config.
-    make_secret(stage, "other", json!({"ca.crt": own.authority()})).await;
+    make_secret(provider, "other", json!({"ca.crt": own.authority()})).await;
     queues.until_ready("other").await;
 }

@@ -15,7 +15,7 @@ use crate::package::linked_into;
 use crate::workspace::Metadata;
 
 /// Our packages that users never run.
-const NEVER_SHIPPED: [&str; 5] = ["bench", "bench-echo", "real", "tests", "xtask"];
+const NEVER_SHIPPED: [&str; 5] = ["bench", "bench-echo", "test-cluster", "tests", "xtask"];
 
 /// The page.
 pub(crate) fn page(root: &Path) -> Result<String> {
@@ -45,7 +45,7 @@ pub(crate) fn page(root: &Path) -> Result<String> {
     let (shipped, others) = direct(&metadata, &reasons, &linked)?;
     writeln!(
         page,
-        "\n`Cargo.lock` has {} crates of others, those for tests, chores and other systems among them.\n\n\
+        "\n`Cargo.lock` has {} crates of others, those for tests, tasks and other systems among them.\n\n\
          ## Named by programs, {}\n",
         metadata.packages.len() - metadata.members().count(),
         shipped.len(),
@@ -53,7 +53,7 @@ pub(crate) fn page(root: &Path) -> Result<String> {
     table(&mut page, &shipped, &reasons)?;
     writeln!(
         page,
-        "\n## Named by tests and chores only, {}\n",
+        "\n## Named by tests and tasks only, {}\n",
         others.len()
     )?;
     table(&mut page, &others, &reasons)?;

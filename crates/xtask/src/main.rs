@@ -1,4 +1,4 @@
-//! The project's own chores, started as `cargo xtask <chore>` from anywhere in the checkout.
+//! The project's own tasks, started as `cargo xtask <task>` from anywhere in the checkout.
 //!
 //! - `real` builds the real Crossplane programs that tests judge our output with;
 //! - `generate` writes the files that follow from the Rust types, or checks that they are fresh;
@@ -12,7 +12,7 @@
 //! - `loss` counts messages that are lost or doubled while things break;
 //! - `scale` measures what a thousand actors cost.
 //!
-//! Exit code 0: done, or everything holds; 1: a check found something; 2: the chore itself failed.
+//! Exit code 0: done, or everything holds; 1: a check found something; 2: the task itself failed.
 
 mod bench;
 mod deny;
@@ -40,15 +40,15 @@ use clap::{Parser, Subcommand};
 #[command(
     name = "cargo xtask",
     bin_name = "cargo xtask",
-    about = "The project's own chores"
+    about = "The project's own tasks"
 )]
 struct Cli {
     #[command(subcommand)]
-    chore: Chore,
+    task: Task,
 }
 
 #[derive(Subcommand)]
-enum Chore {
+enum Task {
     /// Build the real Crossplane programs that tests use, at their pinned versions
     Real(real::Options),
     /// Write the generated files
@@ -84,7 +84,7 @@ enum Chore {
     Scale(scale::Options),
 }
 
-/// How a chore that did its work ended.
+/// How a task that did its work ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     /// Nothing is wrong.
@@ -94,7 +94,7 @@ enum Verdict {
 }
 
 fn main() -> ExitCode {
-    match run(Cli::parse().chore, &mut io::stdout().lock()) {
+    match run(Cli::parse().task, &mut io::stdout().lock()) {
         Ok(Verdict::Holds) => ExitCode::SUCCESS,
         Ok(Verdict::Fails) => ExitCode::FAILURE,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -106,20 +106,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(chore: Chore, out: &mut impl Write) -> Result<Verdict> {
+fn run(task: Task, out: &mut impl Write) -> Result<Verdict> {
     let root = workspace::root()?;
-    match chore {
-        Chore::Real(options) => real::run(&root, &options, out),
-        Chore::Generate { check } => generate::run(&root, check, out),
-        Chore::Package(options) => package::run(&root, &options, out),
-        Chore::Tidy => tidy::run(&root, out),
-        Chore::Deny(options) => deny::run(&root, &options, out),
-        Chore::Bench(options) => bench::run(&root, &options, out),
-        Chore::Fuzz(options) => fuzz::run(&root, &options, out),
-        Chore::Test { no_real } => test::run(&root, no_real, out),
-        Chore::E2e => e2e::run(&root, out),
-        Chore::Loss(options) => loss::run(&root, &options, out),
-        Chore::Scale(options) => scale::run(&root, &options, out),
+    match task {
+        Task::Real(options) => real::run(&root, &options, out),
+        Task::Generate { check } => generate::run(&root, check, out),
+        Task::Package(options) => package::run(&root, &options, out),
+        Task::Tidy => tidy::run(&root, out),
+        Task::Deny(options) => deny::run(&root, &options, out),
+        Task::Bench(options) => bench::run(&root, &options, out),
+        Task::Fuzz(options) => fuzz::run(&root, &options, out),
+        Task::Test { no_real } => test::run(&root, no_real, out),
+        Task::E2e => e2e::run(&root, out),
+        Task::Loss(options) => loss::run(&root, &options, out),
+        Task::Scale(options) => scale::run(&root, &options, out),
     }
 }
 

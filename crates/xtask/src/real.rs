@@ -77,7 +77,7 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
     Ok(Verdict::Holds)
 }
 
-/// Which components a chore needs.
+/// Which components a task needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// Those that are not optional.

@@ -41,7 +41,7 @@ pub(crate) fn cargo() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// The part of `cargo metadata` that chores read.
+/// The part of `cargo metadata` that tasks read.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Metadata {
     /// Every package of the dependency graph, members included.

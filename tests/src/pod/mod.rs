@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use real::until;
 use serde_json::Value;
+use test_cluster::until;
 
 pub use container::Container;
 pub use template::{Image, Images, Secrets};

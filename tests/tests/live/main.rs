@@ -10,9 +10,9 @@ mod new_actors;
 mod quiet;
 mod states;
 
-use real::components;
-use real::namespace;
 use serde_json::json;
+use test_cluster::components;
+use test_cluster::namespace;
 use tests::stack::Stack;
 
 use tests::live_actor::Live;

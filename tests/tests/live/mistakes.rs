@@ -9,9 +9,9 @@ use actor::PROVIDER_API_VERSION;
 use function_kit::overlay;
 use futures::future::join_all;
 use kube::api::DeleteParams;
-use real::crossplane::condition;
-use real::objects;
 use serde_json::{Map, Value, json};
+use test_cluster::crossplane::condition;
+use test_cluster::objects;
 use tests::examples::documents;
 use tests::stack::Stack;
 

@@ -43,7 +43,7 @@ async fn make_passes(live: &Live<'_>, touch: u64) {
     let mut status = json!(pods.get(&pod).await.expect("a pod"))["status"].clone();
     status["containerStatuses"][0]["restartCount"] = json!(touch + 10);
     stack.write_status("v1", "Pod", &pod, &status).await;
-    real::until("core and the provider make a pass", || async {
+    test_cluster::until("core and the provider make a pass", || async {
         (stack.passes() > passes && stack.looks() > looks).then_some(())
     })
     .await;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use actor::{KEDA_API_VERSION, PROVIDER_API_VERSION};
-use real::crossplane::condition;
-use real::objects;
 use serde_json::{Value, json};
+use test_cluster::crossplane::condition;
+use test_cluster::objects;
 
 use crate::data::{reason, with_times};
 use tests::live_actor::Live;
@@ -112,7 +112,7 @@ async fn check_columns(live: &Live<'_>, reason: &str, expected: BTreeMap<String,
         .partition(|(name, _)| NARROW.contains(&name.as_str()));
     for (args, expected) in [(&["-o", "wide"][..], &expected), (&[], &narrow)] {
         // The word may come before the last of what was written is told.
-        let deadline = Instant::now() + real::PATIENCE;
+        let deadline = Instant::now() + test_cluster::PATIENCE;
         loop {
             let shown = live.shown(args).await;
             let differs = |(name, expected): &(&String, &String)| {
@@ -160,7 +160,7 @@ async fn write_pod(live: &Live<'_>, name: &str, status: &Value) {
         "apiVersion": "v1", "kind": "Pod", "metadata": metadata,
         "spec": deployment["spec"]["template"]["spec"]});
     // A namespace that is new has no ServiceAccount yet, and takes no pods.
-    real::until(&format!("pod {name} is made"), || async {
+    test_cluster::until(&format!("pod {name} is made"), || async {
         match objects::apply(&stack.client, &pod).await {
             Err(kube::Error::Api(status)) if status.is_forbidden() => None,
             made => Some(made.unwrap_or_else(|error| panic!("{name}: {error}"))),

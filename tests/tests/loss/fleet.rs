@@ -104,7 +104,7 @@ impl Fleet {
         let link = mesh.link().await;
         for actor in actors() {
             loop {
-                real::until(&format!("the queue of {actor} is empty"), || async {
+                test_cluster::until(&format!("the queue of {actor} is empty"), || async {
                     let waiting = link.waiting(&queue(actor)).await.expect("a count");
                     (waiting == 0).then_some(())
                 })

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use real::components;
+use test_cluster::components;
 use tests::mesh::{ENDS, Flavor, Mesh, STEPS, Transport, queue};
 
 use faults::Fault;

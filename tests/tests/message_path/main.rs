@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use real::{PATIENCE, components, until};
 use serde_json::{Value, json};
+use test_cluster::{PATIENCE, components, until};
 use tests::caller::Caller;
 use tests::mesh::{ENDS, Flavor, Mesh, Rendered, STEPS, Transport};
 use tests::pod::{Pod, RUNTIME, SIDECAR};

@@ -89,10 +89,10 @@ asya)
     done
     ;;
 cargo)
-    chore=$1
-    one_of "$chore" build install run test xtask
+    task=$1
+    one_of "$task" build install run test xtask
     shift
-    case $chore in
+    case $task in
     install) [ -e "$2/Cargo.toml" ] || fail "there is no crate in $2" ;;
     run)
         crate_of "$@"
@@ -101,7 +101,7 @@ cargo)
         exec asya "$@"
         ;;
     xtask)
-        grep -qi "^    $1[ ,({]" crates/xtask/src/main.rs || fail "xtask has no chore $1"
+        grep -qi "^    $1[ ,({]" crates/xtask/src/main.rs || fail "xtask has no task $1"
         if [ "$1" = package ]; then
             mkdir -p target/packages/linux-amd64
             : >target/packages/linux-amd64/asya.xpkg

@@ -12,7 +12,7 @@ use tests::examples::documents as documents_of;
 use tests::program::repository;
 
 /// Crates that are not shipped: their variables are for who tests.
-const TOOLS: [&str; 2] = ["/crates/real/", "/crates/xtask/"];
+const TOOLS: [&str; 2] = ["/crates/test-cluster/", "/crates/xtask/"];
 
 /// Variables of the adapters, whose own page has them.
 const OF_ADAPTERS: &str = "ASYA_TARGET_";

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kube::Client;
-use real::{components, objects};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use test_cluster::{components, objects};
 use tests::page::{Block, Page};
 use tests::program::{self, repository};
 

@@ -5,10 +5,10 @@ mod commands;
 mod install;
 mod manifests;
 
-use real::cluster::Cluster;
-use real::crossplane::Crossplane;
-use real::{components, namespace, objects};
 use serde_json::json;
+use test_cluster::cluster::Cluster;
+use test_cluster::crossplane::Crossplane;
+use test_cluster::{components, namespace, objects};
 use tests::validation::{definition_file, document};
 
 /// Whether the test goes on here: Crossplane core runs in a network of its own.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use kube::api::{DynamicObject, Patch, PatchParams, ValidationDirective};
 use kube::discovery::{self, Scope};
 use kube::{Api, Client, ResourceExt as _};
-use real::objects;
 use serde_json::{Value, json};
+use test_cluster::objects;
 use tests::manifests;
 
 use crate::{cluster_with_every_kind, is_inside};

@@ -20,9 +20,9 @@ mod world;
 
 use std::time::Duration;
 
-use real::components;
-use real::namespace;
 use serde_json::{Value, json};
+use test_cluster::components;
+use test_cluster::namespace;
 use tests::stack::Pipeline;
 
 use phase::Phase;
@@ -95,7 +95,7 @@ async fn measure(test: &str, pipeline: Pipeline) {
 /// Whether an actor says that it works, to its users and to Crossplane's.
 fn is_ready(actor: &Value) -> bool {
     ["ActorReady", "Ready", "Synced"].iter().all(|kind| {
-        real::crossplane::condition(actor, kind)
+        test_cluster::crossplane::condition(actor, kind)
             .is_some_and(|condition| condition["status"] == "True")
     })
 }

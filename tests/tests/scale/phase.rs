@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use real::usage;
+use test_cluster::usage;
 
 use crate::sample::Sample;
 use crate::table;

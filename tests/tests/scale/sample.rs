@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use real::usage::{self, Usage};
+use test_cluster::usage::{self, Usage};
 use tests::metrics;
 
 use crate::world::World;
@@ -38,7 +38,7 @@ impl Sample {
         let provider = stack.scrape_provider();
         // A busy server cuts the answer off.
         let what = "the API server tells what it does";
-        let server = real::until_within(PATIENCE, what, || async {
+        let server = test_cluster::until_within(PATIENCE, what, || async {
             let request = http::Request::get("/metrics").body(Vec::new());
             let answer = stack.client.request_text(request.expect("a request"));
             answer.await.ok()

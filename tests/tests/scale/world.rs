@@ -2,11 +2,11 @@
 
 use futures::stream::{self, StreamExt as _};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
-use real::cluster::Cluster;
-use real::crossplane::Crossplane;
-use real::moto::Moto;
-use real::objects;
 use serde_json::{Value, json};
+use test_cluster::cluster::Cluster;
+use test_cluster::crossplane::Crossplane;
+use test_cluster::moto::Moto;
+use test_cluster::objects;
 use tests::stack::{Pipeline, Stack, api_version};
 use tokio::task::JoinHandle;
 
@@ -106,7 +106,7 @@ fn platform(endpoint: &str) -> [Value; 4] {
         json!({"apiVersion": "v1", "kind": "Secret", "stringData": keys,
             "metadata": {"name": name, "namespace": namespace}})
     };
-    let namespace = real::crossplane::NAMESPACE;
+    let namespace = test_cluster::crossplane::NAMESPACE;
     let login = json!({"namespace": namespace, "name": "login"});
     let config = json!({
         "apiVersion": actor::PROVIDER_API_VERSION, "kind": "ClusterProviderConfig", "metadata": {"name": "sqs"},

@@ -1,8 +1,8 @@
 //! An actor on a workload that somebody else owns: bound, napping, and left as it was.
 
 use kube::api::DeleteParams;
-use real::objects;
 use serde_json::{Value, json};
+use test_cluster::objects;
 use tests::examples::documents;
 use tests::live_actor::Live;
 use tests::program::repository;

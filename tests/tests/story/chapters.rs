@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use actor::{KEDA_API_VERSION, PROVIDER_API_VERSION};
 use kube::api::DeleteParams;
-use real::crossplane::condition;
 use serde_json::{Value, json};
+use test_cluster::crossplane::condition;
 use tests::live_actor::Live;
 
 use crate::ends;

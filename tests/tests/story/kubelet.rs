@@ -2,8 +2,8 @@
 
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
-use real::objects;
 use serde_json::{Value, json};
+use test_cluster::objects;
 use tests::examples::documents;
 use tests::program::repository;
 

@@ -14,9 +14,9 @@ mod world;
 
 use std::sync::{Mutex, PoisonError};
 
-use real::rights::Rights;
-use real::{components, namespace};
 use serde_json::Value;
+use test_cluster::rights::Rights;
+use test_cluster::{components, namespace};
 use tests::live_actor::Live;
 use tests::program::repository;
 
@@ -73,8 +73,8 @@ async fn an_actor_that_is_a_claim_comes_changes_and_goes() {
 /// Whether a test has nothing to do, since real components are left out, or since it has been run in
 /// a network of its own. One at a time: each fills a machine.
 fn is_told_elsewhere(test: &str) -> bool {
-    static STAGE: Mutex<()> = Mutex::new(());
-    let _stage = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     components::is_skipped("the life of an actor") || !namespace::is_inside(test)
 }
 

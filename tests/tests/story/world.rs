@@ -3,12 +3,12 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use real::crossplane::condition;
-use real::keda::{self, Keda};
-use real::moto::Moto;
-use real::rabbitmq::RabbitMq;
-use real::rights::Rights;
 use serde_json::{Value, json};
+use test_cluster::crossplane::condition;
+use test_cluster::keda::{self, Keda};
+use test_cluster::moto::Moto;
+use test_cluster::rabbitmq::RabbitMq;
+use test_cluster::rights::Rights;
 use tests::live_actor::Live;
 use tests::program::repository;
 use tests::stack::Stack;

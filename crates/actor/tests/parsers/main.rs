@@ -5,7 +5,7 @@
 //! case with its reason.
 
 // The crate `real` is above this one, and its file stands for itself.
-#[path = "../../../real/src/components.rs"]
+#[path = "../../../test-cluster/src/components.rs"]
 #[expect(
     dead_code,
     unreachable_pub,

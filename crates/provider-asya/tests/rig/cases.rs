@@ -7,8 +7,8 @@ use std::path::Path;
 use actor::yaml;
 use kube::Client;
 use kube::api::{Patch, PatchParams, PostParams};
-use real::objects::api_of;
 use serde_json::{Value, json};
+use test_cluster::objects::api_of;
 
 /// The case of each kind in which all is well, in the order of `targets::ALL`.
 pub const ALL_IS_WELL: [&str; actor::binding::targets::ALL.len()] = [

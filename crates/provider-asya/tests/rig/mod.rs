@@ -9,19 +9,19 @@
 )]
 
 pub mod api_faults;
-pub mod binding_stage;
+pub mod binding_fixture;
 pub mod cases;
 pub mod certificates;
 pub mod fake;
 pub mod fake_sqs;
 pub mod fake_sts;
-pub mod health_stage;
+pub mod health_fixture;
 pub mod moto;
 pub mod platform;
+pub mod provider_fixture;
 pub mod proxy;
-pub mod queue_stage;
 pub mod rabbitmq;
 pub mod reverter;
 
-pub use real::components::is_skipped;
-pub use real::{PATIENCE, cluster, process, until};
+pub use test_cluster::components::is_skipped;
+pub use test_cluster::{PATIENCE, cluster, process, until};

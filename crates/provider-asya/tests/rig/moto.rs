@@ -10,7 +10,7 @@ pub const REGION: &str = "us-east-1";
 
 /// A service without any queue.
 pub struct Moto {
-    _server: real::moto::Moto,
+    _server: test_cluster::moto::Moto,
     /// URL of the service.
     pub endpoint: String,
 }
@@ -18,7 +18,7 @@ pub struct Moto {
 impl Moto {
     /// Starts a service and waits until it listens.
     pub async fn start() -> Self {
-        let server = real::moto::Moto::start().await;
+        let server = test_cluster::moto::Moto::start().await;
         Self {
             endpoint: server.endpoint.clone(),
             _server: server,

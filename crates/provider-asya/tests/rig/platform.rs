@@ -8,28 +8,33 @@ use provider_asya::kinds::ClusterProviderConfig;
 use serde_json::{Value, json};
 
 use super::moto::Moto;
-use super::queue_stage::{self, PROVIDER_NAMESPACE, Stage};
+use super::provider_fixture::{self, PROVIDER_NAMESPACE, ProviderFixture};
 use super::rabbitmq::RabbitMq;
 
 /// The configs that the examples' platforms name, leading to the rig's servers, with `more` in their
 /// specs.
-pub async fn make_platform(stage: &Stage, rabbitmq: &RabbitMq, moto: &Moto, more: &Value) {
-    stage.make_namespace(PROVIDER_NAMESPACE).await;
-    let configs: Api<ClusterProviderConfig> = Api::all(stage.client.clone());
+pub async fn make_platform(
+    provider: &ProviderFixture,
+    rabbitmq: &RabbitMq,
+    moto: &Moto,
+    more: &Value,
+) {
+    provider.make_namespace(PROVIDER_NAMESPACE).await;
+    let configs: Api<ClusterProviderConfig> = Api::all(provider.client.clone());
     let own = Some(PROVIDER_NAMESPACE);
     let transports = [
         (
             "rabbitmq",
-            queue_stage::rabbitmq_connection(&rabbitmq.endpoint, own),
+            provider_fixture::rabbitmq_connection(&rabbitmq.endpoint, own),
         ),
-        ("sqs", queue_stage::sqs_connection(&moto.endpoint, own)),
+        ("sqs", provider_fixture::sqs_connection(&moto.endpoint, own)),
     ];
     for (transport, connection) in transports {
         let mut spec = json!({transport: connection, "countersInterval": "1s"});
         let more = more.as_object().expect("fields of a spec");
         spec.as_object_mut().expect("a map").extend(more.clone());
         let config = json!({"metadata": {"name": transport}, "spec": spec});
-        queue_stage::apply(&configs, config).await;
+        provider_fixture::apply(&configs, config).await;
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// A broker with the user `guest`.
 pub struct RabbitMq {
-    server: real::rabbitmq::RabbitMq,
+    server: test_cluster::rabbitmq::RabbitMq,
     /// URL of the management API.
     pub endpoint: String,
     /// As `guest`.
@@ -20,7 +20,7 @@ impl RabbitMq {
 
     /// Starts a broker with these lines in its configuration beside the rig's own.
     pub async fn start_with(settings: &str) -> Self {
-        let server = real::rabbitmq::RabbitMq::start_with(settings).await;
+        let server = test_cluster::rabbitmq::RabbitMq::start_with(settings).await;
         let endpoint = server.endpoint();
         Self {
             api: login(&endpoint, "guest", "guest"),

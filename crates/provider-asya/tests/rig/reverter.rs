@@ -12,7 +12,7 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use super::binding_stage::{OWNER, Site, workload};
+use super::binding_fixture::{OWNER, Site, workload};
 
 /// What a controller does with each pass, which is one for each change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

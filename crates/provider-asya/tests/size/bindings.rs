@@ -112,7 +112,9 @@ async fn make_bindings(client: &Client) {
         let binding = json!({"apiVersion": actor::PROVIDER_API_VERSION, "kind": "WorkloadBinding",
             "metadata": {"name": actor}, "spec": {"forProvider": {
             "actor": actor, "strategy": "Inject", "targetRef": target,
-            "template": rig::binding_stage::template(&actor, "adapter:1")}}});
-        real::objects::apply(client, &binding).await.unwrap();
+            "template": rig::binding_fixture::template(&actor, "adapter:1")}}});
+        test_cluster::objects::apply(client, &binding)
+            .await
+            .unwrap();
     }
 }

@@ -20,7 +20,7 @@ mod queues;
 mod rig;
 
 use rig::moto::{Moto, REGION};
-use rig::queue_stage;
+use rig::provider_fixture;
 use rig::rabbitmq::RabbitMq;
 use serde_json::json;
 
@@ -82,7 +82,7 @@ async fn queues_of_rabbitmq(plan: Plan) {
     let kind = Kind {
         title: "RabbitMQ 3.10, classic queues",
         broker: "beam.smp",
-        config: json!({"rabbitmq": queue_stage::rabbitmq_connection(&rabbitmq.endpoint, None)}),
+        config: json!({"rabbitmq": provider_fixture::rabbitmq_connection(&rabbitmq.endpoint, None)}),
         // A change is one more way into the queue.
         queue: |name, change| {
             let keys = [
@@ -103,7 +103,7 @@ async fn queues_of_sqs(plan: Plan) {
     let kind = Kind {
         title: "SQS (moto)",
         broker: "moto_server",
-        config: json!({"sqs": queue_stage::sqs_connection(&moto.endpoint, None)}),
+        config: json!({"sqs": provider_fixture::sqs_connection(&moto.endpoint, None)}),
         queue: |_, change| json!({"sqs": {"region": REGION, "visibilityTimeoutSeconds": 600 + change}}),
     };
     queues::measure(&cluster, &kind, &plan).await;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use real::usage::{self, Usage};
+use test_cluster::usage::{self, Usage};
 
 use crate::rig::process::{Process, free_ports};
 

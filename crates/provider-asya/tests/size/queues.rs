@@ -12,7 +12,7 @@ use provider_asya::kinds::{ProviderConfig, Queue};
 use serde_json::{Value, json};
 
 use crate::program::{Look, Program, mebibytes, ready, sum};
-use crate::rig::{self, queue_stage};
+use crate::rig::{self, provider_fixture};
 
 /// What is allowed with a thousand queues, and what each further one may add, in KiB.
 const RESIDENT_MAX: u64 = 40 << 10;
@@ -147,7 +147,7 @@ async fn until_all_are_changed(queues: Api<DynamicObject>, number: usize) {
 /// Whether what was changed is done.
 fn is_changed(queue: &Value) -> bool {
     let generation = &queue["metadata"]["generation"];
-    let synced = real::crossplane::condition(queue, "Synced");
+    let synced = test_cluster::crossplane::condition(queue, "Synced");
     generation.as_i64() > Some(1)
         && synced.is_some_and(|synced| {
             synced["status"] == "True" && synced["observedGeneration"] == *generation
@@ -163,13 +163,13 @@ struct Stretch<'a> {
     /// Nothing where the program begins with it.
     before: Option<Look>,
     begun: std::time::Instant,
-    broker: real::usage::Usage,
+    broker: test_cluster::usage::Usage,
 }
 
 impl<'a> Stretch<'a> {
     fn begin(program: Option<&Program>, kind: &'a Kind) -> Self {
-        real::usage::forget_peaks();
-        let usages = real::usage::look();
+        test_cluster::usage::forget_peaks();
+        let usages = test_cluster::usage::look();
         Self {
             kind,
             before: program.map(|program| program.look(kind.broker)),
@@ -207,10 +207,10 @@ impl<'a> Stretch<'a> {
 }
 
 async fn configure(client: &Client, config: &Value) {
-    queue_stage::make_login(client, "default").await;
+    provider_fixture::make_login(client, "default").await;
     let configs: Api<ProviderConfig> = Api::default_namespaced(client.clone());
     let config = json!({"metadata": {"name": "main"}, "spec": config});
-    queue_stage::apply(&configs, config).await;
+    provider_fixture::apply(&configs, config).await;
 }
 
 fn queues(client: &Client) -> Api<DynamicObject> {

@@ -7,7 +7,7 @@ use crate::workspace::{Metadata, Package};
 const LAYERS: &[&[&str]] = &[
     &["merge"],
     &["actor"],
-    &["function-kit", "real"],
+    &["function-kit", "test-cluster"],
     &[
         "function-inject-sidecar",
         "function-render-deployment",

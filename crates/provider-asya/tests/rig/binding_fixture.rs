@@ -50,7 +50,7 @@ pub fn timings() -> Timings {
 }
 
 /// An API server, and the provider that may be at work on it.
-pub struct Yard {
+pub struct BindingFixture {
     /// With every right.
     pub client: Client,
     timings: Timings,
@@ -59,38 +59,38 @@ pub struct Yard {
     pub cluster: Cluster,
 }
 
-impl Drop for Yard {
+impl Drop for BindingFixture {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-impl Yard {
+impl BindingFixture {
     /// Starts the API server; the provider may look, and may not bind.
     pub async fn start(timings: Timings) -> Self {
         let cluster = Cluster::start().await;
         cluster.install_kinds().await;
-        let yard = Self {
+        let fixture = Self {
             client: cluster.client().await,
             timings,
             provider: None,
             cluster,
         };
-        yard.make_namespace("crossplane-system").await;
+        fixture.make_namespace("crossplane-system").await;
         for file in ["rbac.yaml", "rbac-without-manager.yaml"] {
-            yard.grant(file).await;
+            fixture.grant(file).await;
         }
-        yard
+        fixture
     }
 
     /// Grants the provider what a file of `install/` says.
     pub async fn grant(&self, file: &str) {
-        let path = real::components::repository()
+        let path = test_cluster::components::repository()
             .join("install/provider-asya")
             .join(file);
         let text = std::fs::read_to_string(path).expect("a file of install/");
         for object in actor::yaml::documents(&text).expect("YAML") {
-            let applied = real::objects::apply(&self.client, &object).await;
+            let applied = test_cluster::objects::apply(&self.client, &object).await;
             applied.unwrap_or_else(|error| panic!("{file}: {error}"));
         }
     }
@@ -244,7 +244,7 @@ impl Site {
     pub async fn make_binding(&self, name: &str, for_provider: Value) {
         let binding = json!({"apiVersion": "provider.asya.sh/v1alpha1", "kind": "WorkloadBinding",
             "metadata": {"name": name, "namespace": self.namespace}, "spec": {"forProvider": for_provider}});
-        let made = real::objects::apply(&self.client, &binding).await;
+        let made = test_cluster::objects::apply(&self.client, &binding).await;
         made.unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 

@@ -27,7 +27,7 @@ pub const NAMESPACE: &str = "shop";
 pub const INTERVAL: Duration = Duration::from_millis(500);
 
 /// An API server with the controller at work on it until this value goes.
-pub struct Ward {
+pub struct HealthFixture {
     /// With every right.
     pub client: Client,
     metrics: Arc<Metrics>,
@@ -35,13 +35,13 @@ pub struct Ward {
     _cluster: Cluster,
 }
 
-impl Drop for Ward {
+impl Drop for HealthFixture {
     fn drop(&mut self) {
         self.controller.abort();
     }
 }
 
-impl Ward {
+impl HealthFixture {
     /// Starts all of it.
     pub async fn start() -> Self {
         let cluster = Cluster::start().await;

@@ -44,7 +44,7 @@ pub fn timings() -> Timings {
 }
 
 /// An API server with the provider's kinds, and the provider at work on it until this value goes.
-pub struct Stage {
+pub struct ProviderFixture {
     /// With every right.
     pub client: Client,
     /// What the provider counts.
@@ -56,7 +56,7 @@ pub struct Stage {
     controllers: JoinHandle<()>,
 }
 
-impl Stage {
+impl ProviderFixture {
     /// Starts all of it.
     pub async fn start(timings: Timings) -> Self {
         let cluster = Cluster::start().await;
@@ -107,7 +107,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for ProviderFixture {
     fn drop(&mut self) {
         self.controllers.abort();
     }
