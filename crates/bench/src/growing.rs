@@ -4,7 +4,7 @@ use std::fmt;
 use std::hint::black_box;
 use std::str::FromStr;
 
-use function_sdk_rust::proto::v1::RunFunctionRequest;
+use function_proto::v1::RunFunctionRequest;
 use merge::Layer;
 use serde_json::{Map, Value, json};
 

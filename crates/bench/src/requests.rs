@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use function_inject_sidecar::Config;
 use function_kit::value::{json_to_struct, struct_to_json};
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::{
     Capability, Condition, RequestMeta, Requirements, Resource, Resources, RunFunctionRequest,
     RunFunctionResponse, Schema, State, Status, resource_selector::Match,
 };

@@ -39,7 +39,7 @@
 mod input;
 
 use function_kit::{Call, Fault, Step, run_steps};
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 
 pub use function_inject_sidecar::{Config, ReadScriptError};
 pub use input::{Input, StepName};

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use function_asya::Config;
 use function_kit::cases::form;
 use function_kit::cases::log::Log;
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::{
     CredentialData, Credentials, RunFunctionRequest, RunFunctionResponse, credentials::Source,
 };
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@
 //! ```
 //! use function_inject_sidecar::{Config, run};
 //! use function_kit::value::{as_struct, json_to_struct, list, text};
-//! use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, State};
+//! use function_proto::v1::{Resource, RunFunctionRequest, State};
 //! use serde_json::{Value, json};
 //!
 //! let resource = |object: Value| Resource {
@@ -74,7 +74,7 @@ use actor::status::{ConditionType, Word};
 use actor::timeout::runtime_timeout;
 use actor::transport::Transport;
 use function_kit::{Call, Fault, Identity};
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 
 pub use config::{Config, IMAGE_VARIABLE, ReadScriptError, SCRIPT_VARIABLE};
 pub use input::{Input, Targets};

@@ -3,18 +3,17 @@
 use std::process::ExitCode;
 
 use function_inject_sidecar::{Config, run};
-use function_kit::{report, serve};
-use function_sdk_rust::logging;
+use function_kit::report;
 
 fn main() -> ExitCode {
     match Config::from_env() {
-        Ok(config) => serve::main(
+        Ok(config) => function_server::main(
             env!("CARGO_PKG_NAME"),
             env!("CARGO_PKG_DESCRIPTION"),
             move |request| run(request, &config),
         ),
         Err(error) => {
-            logging::configure(false);
+            function_server::configure_logging();
             tracing::error!(error = report(&error), "cannot serve");
             ExitCode::FAILURE
         }

@@ -1,7 +1,7 @@
 //! Whole requests and their whole responses.
 
 use function_inject_sidecar::{Config, Script, run};
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 
 /// Runs the step, and then again on what it desired.
 fn run_twice(request: RunFunctionRequest, config: &Config) -> RunFunctionResponse {

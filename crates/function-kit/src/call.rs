@@ -6,7 +6,7 @@ mod told;
 use actor::platform::Platform;
 use actor::spec::{ALIASES, Spec, normalise_aliases, without_machinery};
 use actor::status::{ConditionType, Word};
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::{
     Capability, Condition, Ready, ResponseMeta, Result as FunctionResult, RunFunctionRequest,
     RunFunctionResponse, Severity, State, Status, Target,
 };
@@ -36,6 +36,18 @@ pub fn run(
         call.fail(&fault);
     }
     call.into_response()
+}
+
+/// A Fatal response that says nothing else, for a request that no step can be called with.
+pub fn fatal(message: &str) -> RunFunctionResponse {
+    RunFunctionResponse {
+        results: vec![FunctionResult {
+            severity: Severity::Fatal as i32,
+            message: words::message(message),
+            ..FunctionResult::default()
+        }],
+        ..RunFunctionResponse::default()
+    }
 }
 
 /// One request on its way to its response.

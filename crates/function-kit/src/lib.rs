@@ -3,12 +3,12 @@
 //! A step of the pipeline is a pure function from request to response. This
 //! crate gives it everything but the step itself: reading the actor in all the
 //! shapes an XR may have, the resolved spec, the platform's settings,
-//! requirements that tell *absent* from *not fetched yet*, ending fatally with
-//! every condition told, and a `main` that serves.
+//! requirements that distinguish *missing* from *not fetched yet*, and Fatal answers that set
+//! every condition. `function-server` has the `main` that serves it.
 //!
 //! ```
 //! use function_kit::{Call, Fault, run};
-//! use function_sdk_rust::proto::v1::RunFunctionRequest;
+//! use function_proto::v1::RunFunctionRequest;
 //! use serde_json::json;
 //!
 //! fn greet(call: &mut Call) -> Result<(), Fault> {
@@ -28,7 +28,6 @@
 //!   [`run_steps`] through several.
 //! - [`Fault`] ends the pipeline: Crossplane then changes and deletes nothing.
 //! - [`Facts`] is what earlier steps tell later ones.
-//! - [`serve`] is the `main` of every function.
 //!
 //! # Invariants
 //! A step never returns less desired state than it was given: to Crossplane that
@@ -43,7 +42,6 @@ mod input;
 mod redact;
 mod report;
 mod require;
-pub mod serve;
 mod transport;
 pub mod value;
 mod words;
@@ -51,7 +49,7 @@ mod words;
 #[cfg(feature = "cases")]
 pub mod cases;
 
-pub use call::{ASKED_KEY, Call, Step, run, run_steps};
+pub use call::{ASKED_KEY, Call, Step, fatal, run, run_steps};
 pub use facts::{Facts, Note};
 pub use fault::Fault;
 pub use identity::{Identity, Subject};

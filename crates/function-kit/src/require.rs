@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::{
     Requirements, ResourceSelector, Resources, Schema, SchemaSelector, resource_selector::Match,
 };
 use pbjson_types::Struct;

@@ -205,7 +205,7 @@ mod tests {
     use crate::run;
     use crate::value::json_to_struct;
     use actor::transport::QueueType;
-    use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, State};
+    use function_proto::v1::{Resource, RunFunctionRequest, State};
     use serde_json::{Value, json};
 
     /// What `read` finds in a call about actor `a` in namespace `n`, with a live

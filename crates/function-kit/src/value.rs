@@ -8,7 +8,6 @@ mod read;
 use pbjson_types::{ListValue, Struct, Value, value::Kind};
 use serde_json::Value as Json;
 
-pub use function_sdk_rust::resource::{json_to_pb, json_to_struct, pb_to_json, struct_to_json};
 pub(crate) use read::read;
 
 /// The value at a path of map keys.
@@ -84,6 +83,38 @@ pub fn to_map(object: &Struct) -> serde_json::Map<String, serde_json::Value> {
         .collect()
 }
 
+/// A map as a JSON value. See [`pb_to_json`] for numbers.
+pub fn struct_to_json(object: &Struct) -> Json {
+    Json::Object(to_map(object))
+}
+
+/// A value of protobuf as a JSON value.
+///
+/// Protobuf has one type of numbers, doubles: whole ones up to 2^53 become integers again, so that
+/// `replicas: 3` fits an integer field. NaN and infinity become null.
+pub fn pb_to_json(value: &Value) -> Json {
+    match &value.kind {
+        None | Some(Kind::NullValue(_)) => Json::Null,
+        Some(Kind::NumberValue(number)) => {
+            whole(*number).map_or_else(|| Json::from(*number), Json::from)
+        }
+        Some(Kind::StringValue(text)) => Json::String(text.clone()),
+        Some(Kind::BoolValue(truth)) => Json::Bool(*truth),
+        Some(Kind::StructValue(object)) => struct_to_json(object),
+        Some(Kind::ListValue(list)) => list.values.iter().map(pb_to_json).collect(),
+    }
+}
+
+/// A JSON value as a value of protobuf, copied. Numbers become doubles.
+pub fn json_to_pb(value: &Json) -> Value {
+    into_pb(value.clone())
+}
+
+/// A JSON document as a map, copied.
+pub fn json_to_struct(document: &serde_json::Map<String, Json>) -> Struct {
+    into_struct(document.clone())
+}
+
 /// A JSON document as a map, moved and not copied.
 pub fn into_struct(document: serde_json::Map<String, Json>) -> Struct {
     let entries = document.into_iter();
@@ -100,7 +131,9 @@ pub fn into_pb(value: Json) -> Value {
             values: items.into_iter().map(into_pb).collect(),
         }),
         Json::Object(map) => Kind::StructValue(into_struct(map)),
-        scalar @ (Json::Null | Json::Bool(_) | Json::Number(_)) => return json_to_pb(&scalar),
+        Json::Null => Kind::NullValue(0),
+        Json::Bool(truth) => Kind::BoolValue(truth),
+        Json::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or(f64::NAN)),
     };
     Value { kind: Some(kind) }
 }

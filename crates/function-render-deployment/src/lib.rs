@@ -15,7 +15,7 @@
 //!
 //! ```
 //! use function_kit::value::{json_to_struct, text};
-//! use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, State};
+//! use function_proto::v1::{Resource, RunFunctionRequest, State};
 //! use serde_json::json;
 //!
 //! let xr = json!({
@@ -60,7 +60,7 @@ use actor::health::RESOURCE_NAME as HEALTH;
 use actor::platform::Platform;
 use actor::spec::{Form, RuntimeAdapter, Spec, beside_exclusive};
 use function_kit::{Call, CommonInput, Fault, Identity, PLATFORM_KEY, value};
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use merge::{FieldPath, Origin};
 use serde_json::Value;
 

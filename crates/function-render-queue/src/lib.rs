@@ -45,7 +45,7 @@ use actor::status::ConditionType;
 use actor::timeout::runtime_timeout;
 use actor::transport::Transport;
 use function_kit::{Call, Fault, Identity};
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 
 pub use input::Input;
 

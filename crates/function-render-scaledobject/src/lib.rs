@@ -52,7 +52,7 @@ use actor::status::{ConditionType, Word};
 use actor::timeout::runtime_timeout;
 use actor::transport::Transport;
 use function_kit::{Call, Fault, Identity, value};
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use serde_json::Value;
 
 use bound::{Bound, Scalable};

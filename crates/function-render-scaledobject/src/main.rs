@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use function_render_scaledobject::run;
 
 fn main() -> ExitCode {
-    function_kit::serve::main(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_DESCRIPTION"), run)
+    function_server::main(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_DESCRIPTION"), run)
 }

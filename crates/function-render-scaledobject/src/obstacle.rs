@@ -2,7 +2,7 @@
 
 use actor::{KEDA_API_VERSION, health};
 use function_kit::{Call, SchemaAnswer, value};
-use function_sdk_rust::proto::v1::Capability;
+use function_proto::v1::Capability;
 
 use crate::scaled_object;
 

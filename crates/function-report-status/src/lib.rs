@@ -57,7 +57,7 @@ mod word;
 
 use actor::status::{ConditionType, StatusDocument};
 use function_kit::{Call, Fault, value};
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use serde_json::{Map, Value};
 
 pub use input::Input;

@@ -57,7 +57,7 @@ mod transport;
 use actor::spec::{INFRASTRUCTURE, LEGACY_MACHINERY, MACHINERY};
 use actor::status::{ConditionType, Word};
 use function_kit::{Call, Fault, PLATFORM_KEY, SPEC_KEY};
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use merge::{Layer, Merged};
 use serde_json::{Map, Value};
 

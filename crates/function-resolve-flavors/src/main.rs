@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    function_kit::serve::main(
+    function_server::main(
         env!("CARGO_PKG_NAME"),
         env!("CARGO_PKG_DESCRIPTION"),
         function_resolve_flavors::run,

@@ -3,6 +3,8 @@
 //! To add one, add an entry to [`GENERATED`], or to [`crate::reference::PAGES`].
 //! A producer must be deterministic: same sources, same bytes, on every machine.
 
+mod protocol;
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -23,6 +25,10 @@ struct Generated {
 }
 
 const GENERATED: &[Generated] = &[
+    Generated {
+        path: "crates/function-proto/src/v1.rs",
+        content: protocol::messages,
+    },
     Generated {
         path: "crates/xtask/real/README.md",
         content: real::readme,

@@ -4,7 +4,7 @@
 //! a map is three messages, and decoders give up at a depth of 100. So the document
 //! is packed up and read as it would be on its way.
 
-use function_sdk_rust::proto::v1::{Resource, Resources, RunFunctionRequest, State};
+use function_proto::v1::{Resource, Resources, RunFunctionRequest, State};
 use merge::{FieldPath, Segment};
 use prost::Message as _;
 use serde_json::Value;

@@ -14,8 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
-use function_sdk_rust::response;
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use prost::Message as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -198,8 +197,7 @@ impl Talk {
 
     /// Ends the conversation; what is answered from now on only ends pipelines.
     fn lose(&mut self, error: PeerError) -> RunFunctionResponse {
-        let mut answer = RunFunctionResponse::default();
-        response::fatal(&mut answer, error.to_string());
+        let answer = function_kit::fatal(&error.to_string());
         self.writer = None;
         self.lost.get_or_insert(error);
         answer

@@ -2,8 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
-use function_sdk_rust::response;
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use prost::Message as _;
 
 use super::{Greeting, read_frame, write_frame};
@@ -38,11 +37,7 @@ pub fn serve(
 
 /// What the function answers; what cannot be asked ends the pipeline, as in a cluster.
 fn answer(functions: &Functions, name: &str, request: &[u8]) -> RunFunctionResponse {
-    let refused = |message: String| {
-        let mut answer = RunFunctionResponse::default();
-        response::fatal(&mut answer, message);
-        answer
-    };
+    let refused = |message: String| function_kit::fatal(&message);
     match RunFunctionRequest::decode(request) {
         Ok(request) => functions
             .run(name, request)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use function_sdk_rust::proto::v1::{Ready, Resource};
+use function_proto::v1::{Ready, Resource};
 use pbjson_types::Struct;
 use serde_json::{Map, Value, json};
 

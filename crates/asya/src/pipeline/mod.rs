@@ -25,7 +25,7 @@ mod xrd;
 mod tests;
 
 use function_kit::value::{json_to_struct, struct_to_json};
-use function_sdk_rust::proto::v1::{Resource, State};
+use function_proto::v1::{Resource, State};
 use serde_json::{Map, Value, json};
 
 pub use compose::{ComposeError, Rendered};

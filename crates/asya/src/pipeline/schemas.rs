@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use function_kit::value::json_to_struct;
-use function_sdk_rust::proto::v1::{Schema, SchemaSelector};
+use function_proto::v1::{Schema, SchemaSelector};
 use serde_json::{Map, Value, json};
 
 /// Marks a schema with the kinds that it describes.

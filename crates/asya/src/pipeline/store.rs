@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use function_sdk_rust::proto::v1::{
-    Resource, ResourceSelector, Resources, resource_selector::Match,
-};
+use function_proto::v1::{Resource, ResourceSelector, Resources, resource_selector::Match};
 
 use super::object::Object;
 
@@ -91,7 +89,7 @@ fn item(object: &Object) -> Resource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use function_sdk_rust::proto::v1::MatchLabels;
+    use function_proto::v1::MatchLabels;
     use serde_json::json;
 
     fn object(kind: &str, namespace: &str, name: &str, label: &str) -> Object {

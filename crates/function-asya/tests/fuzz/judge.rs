@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use function_kit::cases::form;
-use function_sdk_rust::proto::v1::{
-    RunFunctionRequest, RunFunctionResponse, Severity, State, Status,
-};
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse, Severity, State, Status};
 use prost::Message as _;
 
 /// Most bytes of an answer to an empty request: the runtime script, and defaults.

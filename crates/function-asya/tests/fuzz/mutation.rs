@@ -1,7 +1,7 @@
 //! Changes to a request, each at some place in it.
 
 use function_kit::cases::{any, form};
-use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, State};
+use function_proto::v1::{Resource, RunFunctionRequest, State};
 use pbjson_types::{Struct, value::Kind};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

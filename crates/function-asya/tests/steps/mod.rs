@@ -1,7 +1,7 @@
 //! The functions of the pipeline, for tests that call each of them.
 
 use function_asya::Config;
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 
 /// What a function does with a request.
 pub(crate) type Run = fn(RunFunctionRequest) -> RunFunctionResponse;

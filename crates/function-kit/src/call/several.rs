@@ -18,7 +18,7 @@
 
 use std::collections::BTreeSet;
 
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -132,7 +132,7 @@ impl Questions {
 mod tests {
     use std::cell::RefCell;
 
-    use function_sdk_rust::proto::v1::{Resource, Resources, Severity};
+    use function_proto::v1::{Resource, Resources, Severity};
     use serde_json::Value;
 
     use super::*;

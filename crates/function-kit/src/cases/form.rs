@@ -17,7 +17,7 @@
 
 use std::collections::HashMap;
 
-use function_sdk_rust::proto::v1::{
+use function_proto::v1::{
     Capability, Ready, RequestMeta, Requirements, Resource, ResourceSelector, Resources,
     RunFunctionRequest, RunFunctionResponse, Schema, Severity, State, Status,
     resource_selector::Match,
@@ -217,7 +217,7 @@ fn desired(state: &State) -> Value {
     Value::Object(document)
 }
 
-fn condition(condition: &function_sdk_rust::proto::v1::Condition) -> Value {
+fn condition(condition: &function_proto::v1::Condition) -> Value {
     let status = match Status::try_from(condition.status) {
         Ok(Status::ConditionTrue) => "True",
         Ok(Status::ConditionFalse) => "False",
@@ -232,7 +232,7 @@ fn condition(condition: &function_sdk_rust::proto::v1::Condition) -> Value {
     document
 }
 
-fn result(result: &function_sdk_rust::proto::v1::Result) -> Value {
+fn result(result: &function_proto::v1::Result) -> Value {
     let severity =
         Severity::try_from(result.severity).map_or("", |severity| severity.as_str_name());
     json!({

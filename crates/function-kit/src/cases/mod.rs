@@ -16,7 +16,7 @@ pub mod log;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse, Severity};
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse, Severity};
 use serde_json::Value;
 
 /// Runs every case below `folder` through `run` and reports all that differ.
@@ -101,7 +101,7 @@ fn invariants(response: &RunFunctionResponse, desired_before: &[String]) -> Resu
     }
 }
 
-fn desired_names(state: Option<&function_sdk_rust::proto::v1::State>) -> Vec<String> {
+fn desired_names(state: Option<&function_proto::v1::State>) -> Vec<String> {
     state
         .map(|state| state.resources.keys().cloned().collect())
         .unwrap_or_default()

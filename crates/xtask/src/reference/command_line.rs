@@ -5,7 +5,6 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use asya::cli::Program;
-use function_kit::serve;
 
 use super::page::Page;
 use crate::cannot;
@@ -38,7 +37,8 @@ pub(super) fn programs(root: &Path) -> Result<String> {
     page.text("Inside a cluster no flag is needed. A runtime config gives arguments and variables: [install/](../../install/README.md).");
     page.heading("Functions");
     page.text("All of them have the same flags.");
-    let mut function = serve::command("function-…").mut_args(|flag| flag.hide_env_values(true));
+    let mut function =
+        function_server::command("function-…").mut_args(|flag| flag.hide_env_values(true));
     page.block(&function.render_help().to_string());
     page.heading("provider-asya");
     page.block(&provider);

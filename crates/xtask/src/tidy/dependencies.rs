@@ -5,9 +5,10 @@ use crate::workspace::{Metadata, Package};
 
 /// Our crates from bottom to top. A crate may use those of lower layers, and none of its own.
 const LAYERS: &[&[&str]] = &[
-    &["merge"],
+    &["merge", "function-proto"],
     &["actor"],
     &["function-kit", "test-cluster"],
+    &["function-server"],
     &[
         "function-inject-sidecar",
         "function-render-deployment",

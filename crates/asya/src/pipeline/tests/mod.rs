@@ -13,7 +13,9 @@ mod looping;
 use std::sync::{Arc, Mutex};
 
 use function_kit::value::struct_to_json;
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_sdk_rust::proto::v1 as sdk;
+use prost::Message as _;
 use serde_json::{Value, json};
 
 use super::*;
@@ -68,9 +70,16 @@ fn inputs(xr: Value) -> Inputs {
     }
 }
 
-/// A response from its protobuf JSON.
+/// A response from its protobuf JSON, which the SDK's messages have and ours have not.
 fn response(document: Value) -> RunFunctionResponse {
-    serde_json::from_value(document).unwrap()
+    let response: sdk::RunFunctionResponse = serde_json::from_value(document).unwrap();
+    RunFunctionResponse::decode(response.encode_to_vec().as_slice()).unwrap()
+}
+
+/// The protobuf JSON of a request.
+fn request_json(request: &RunFunctionRequest) -> Value {
+    let request = sdk::RunFunctionRequest::decode(request.encode_to_vec().as_slice()).unwrap();
+    serde_json::to_value(request).unwrap()
 }
 
 /// Function `fake`, which gives one answer after the other and then the last one
@@ -81,7 +90,7 @@ fn answering(answers: Vec<Value>) -> (Functions, Arc<Mutex<Vec<Value>>>) {
     let functions = Functions::none().with("fake", move |request: RunFunctionRequest| {
         let mut got = got.lock().unwrap();
         let answer = &answers[got.len().min(answers.len() - 1)];
-        got.push(serde_json::to_value(&request).unwrap());
+        got.push(request_json(&request));
         response(answer.clone())
     });
     (functions, requests)

@@ -1,5 +1,9 @@
-//! The `main` of every function.
+//! The `main` of every composition function: gRPC server with mTLS, health, metrics and logs.
+//!
+//! Steps are libraries that depend on `function-kit` alone, so that the CLI, which runs them
+//! offline, compiles no server. Their programs call [`main`].
 
+mod convert;
 mod renewal;
 
 use std::path::PathBuf;
@@ -9,24 +13,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::{Args as _, FromArgMatches as _};
+use function_kit::report;
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use function_sdk_rust::proto::v1 as sdk;
 use function_sdk_rust::proto::v1::function_runner_service_server::FunctionRunnerService;
-use function_sdk_rust::proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use function_sdk_rust::{Server, logging};
 use tonic::{Request, Response, Status};
-
-use crate::report;
 
 /// A request is thousands of small allocations; this allocator makes them cheap.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long after its last call a process that shall end may stay, for answers
-/// on their way out and for clients to close their connections.
+/// Time between the last call and the end of a process that received SIGTERM: responses on their
+/// way out arrive, and clients close their connections.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// Threads that answer calls. One answers several times as many in a second as Crossplane's core
-/// makes passes (at most 100 unless told otherwise), and each one more keeps memory of its own
-/// for as long as the process lives.
+/// Threads that answer calls. One thread answers several times as many calls a second as
+/// Crossplane's core makes (100 reconciles a second by default), and each further thread keeps
+/// memory of its own.
 const WORKERS: usize = 1;
 
 /// Command line of a function. Every flag that Crossplane's specification of
@@ -80,9 +84,15 @@ pub fn command(name: &'static str) -> clap::Command {
         .version(env!("CARGO_PKG_VERSION"))
 }
 
-/// Serves `run` as the function called `name` until SIGTERM. Ends with 0 when
-/// asked to, within a second of the last call, also when its certificates have been
-/// renewed, and with 1 when it cannot serve.
+/// Configures logging as [`main`] does, for a program that fails before it serves.
+pub fn configure_logging() {
+    logging::configure(false);
+}
+
+/// Serves `run` as the function called `name` until SIGTERM.
+///
+/// Exits with 0 on SIGTERM, within a second of the last call, and when its certificates have been
+/// renewed; with 1 when it cannot serve.
 pub fn main<R>(name: &'static str, about: &'static str, run: R) -> ExitCode
 where
     R: Fn(RunFunctionRequest) -> RunFunctionResponse + Send + Sync + 'static,
@@ -130,8 +140,8 @@ where
     }
 }
 
-/// Completes once the process was asked to end and its last call is some time
-/// ago. The server itself would wait for clients that keep a stream open.
+/// Completes [`DRAIN`] after SIGTERM and the last call. The server itself would wait for clients
+/// that keep a stream open.
 async fn drained(running: &AtomicUsize) {
     terminated().await;
     let mut quiet_since = tokio::time::Instant::now();
@@ -165,10 +175,11 @@ where
 {
     async fn run_function(
         &self,
-        request: Request<RunFunctionRequest>,
-    ) -> Result<Response<RunFunctionResponse>, Status> {
+        request: Request<sdk::RunFunctionRequest>,
+    ) -> Result<Response<sdk::RunFunctionResponse>, Status> {
         let _running = Running::begin(&self.running);
-        Ok(Response::new((self.run)(request.into_inner())))
+        let request = convert::request(request.into_inner());
+        Ok(Response::new(convert::response((self.run)(request))))
     }
 }
 
