@@ -118,7 +118,7 @@ impl<'a> Live<'a> {
 
     /// Whether an actor says that it cannot work, in the word and with the message of a case.
     pub fn tells(actor: &Value, case: &Value) -> bool {
-        let word = case["word"].as_str().expect("a word");
+        let word = case["status"].as_str().expect("a word");
         let part = case["message"].as_str().expect("a message");
         condition(actor, "ActorReady").is_some_and(|ready| {
             let message = ready["message"].as_str().unwrap_or_default();

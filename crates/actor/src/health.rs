@@ -123,8 +123,9 @@ pub struct LastScale {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Signal {
-    /// The word for the STATUS column.
-    pub word: String,
+    /// Status that this problem gives the actor: one of the pod statuses of [`StatusReason`](crate::status::StatusReason).
+    #[serde(alias = "word")]
+    pub reason: String,
     /// The container concerned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,

@@ -9,7 +9,7 @@ pub use document::{QueueStatus, Replicas, StatusDocument};
 
 /// The word of the STATUS column; the reason of condition `ActorReady`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Word {
+pub enum StatusReason {
     /// All is well and pods run.
     Running,
     /// Scaled to zero for want of messages.
@@ -48,7 +48,7 @@ pub enum Word {
     ConfigError,
 }
 
-impl Word {
+impl StatusReason {
     /// All of them: what is well, what is under way, what is wrong.
     pub const ALL: [Self; 18] = [
         Self::Running,
@@ -120,7 +120,7 @@ impl Word {
     }
 }
 
-impl fmt::Display for Word {
+impl fmt::Display for StatusReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -139,7 +139,7 @@ pub enum ConditionType {
     ScalingReady,
     /// The workload to bind to is found.
     TargetResolved,
-    /// The summary; its reason is the [`Word`].
+    /// The summary; its reason is the [`StatusReason`].
     ActorReady,
 }
 

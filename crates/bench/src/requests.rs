@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_live_actor_is_at_work() {
+    fn a_live_actor_is_ready_state() {
         for size in [Size::Realistic, Size::Large] {
             let pass = Pass::of(size).unwrap();
             let desired = ONE_STEP.1(pass.one_step).desired.unwrap();

@@ -70,7 +70,7 @@ use std::time::Duration;
 
 use actor::platform::Platform;
 use actor::spec::Spec;
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 use actor::timeout::runtime_timeout;
 use actor::transport::Transport;
 use function_kit::{Call, Fault, Identity};
@@ -132,9 +132,8 @@ pub fn step(call: &mut Call, config: &Config) -> Result<(), Fault> {
         injected.apply(&actor, target, &mut faults);
     }
     if !faults.is_empty() {
-        return Err(
-            Fault::all(Word::ConfigError, faults).on(ConditionType::WorkloadReady, "ConfigError")
-        );
+        return Err(Fault::all(StatusReason::ConfigError, faults)
+            .on(ConditionType::WorkloadReady, "ConfigError"));
     }
 
     let note = sqs::note_on_visibility(&actor);

@@ -5,7 +5,7 @@ mod told;
 
 use actor::platform::Platform;
 use actor::spec::{ALIASES, Spec, normalise_aliases, without_machinery};
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 use function_proto::v1::{
     Capability, Condition, Ready, ResponseMeta, Result as FunctionResult, RunFunctionRequest,
     RunFunctionResponse, Severity, State, Status, Target,
@@ -211,7 +211,7 @@ impl Call {
     pub fn platform(&self) -> Result<Platform, Fault> {
         let Some(document) = self.platform_document()? else {
             return Err(Fault::new(
-                Word::TransportError,
+                StatusReason::TransportError,
                 "no platform settings: run resolve-flavors before this step, or write them into the step's input under 'platform'",
             )
             .on(ConditionType::TransportReady, "PlatformMissing"));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::error::Error;
 
 use actor::spec::FormError;
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 use actor::timeout::TimeoutError;
 use actor::transport::TransportError;
 
@@ -17,19 +17,19 @@ const MOST_RESULTS: usize = 256;
 /// nothing. Each message is one line, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    pub(crate) word: Word,
+    pub(crate) word: StatusReason,
     pub(crate) condition: Option<(ConditionType, String)>,
     pub(crate) messages: Vec<String>,
 }
 
 impl Fault {
     /// A fault with the word for the STATUS column.
-    pub fn new(word: Word, message: impl Into<String>) -> Self {
+    pub fn new(word: StatusReason, message: impl Into<String>) -> Self {
         Self::all(word, vec![message.into()])
     }
 
     /// Several faults of one kind: one Fatal result each.
-    pub fn all(word: Word, messages: Vec<String>) -> Self {
+    pub fn all(word: StatusReason, messages: Vec<String>) -> Self {
         Self {
             word,
             condition: None,
@@ -39,12 +39,12 @@ impl Fault {
 
     /// The spec is invalid.
     pub fn config(message: impl Into<String>) -> Self {
-        Self::new(Word::ConfigError, message)
+        Self::new(StatusReason::ConfigError, message)
     }
 
     /// There is no usable transport.
     pub fn transport(error: &dyn Error) -> Self {
-        Self::new(Word::TransportError, report(error))
+        Self::new(StatusReason::TransportError, report(error))
             .on(ConditionType::TransportReady, "TransportError")
     }
 
@@ -100,7 +100,7 @@ mod tests {
     fn of_very_many_faults_some_are_told_and_the_others_counted() {
         let fault = |count: usize| {
             let messages = (0..count).map(|index| index.to_string()).collect();
-            Fault::all(Word::ConfigError, messages)
+            Fault::all(StatusReason::ConfigError, messages)
         };
         assert_eq!(fault(MOST_RESULTS).told().len(), MOST_RESULTS);
         let many = fault(MOST_RESULTS + 3);

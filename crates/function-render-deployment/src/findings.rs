@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 use function_kit::{Call, Fault};
 use merge::{FieldPath, Segment};
 
@@ -61,7 +61,7 @@ impl Findings {
         if self.faults.is_empty() {
             return Ok(self.notes);
         }
-        Err(Fault::all(Word::ConfigError, self.faults)
+        Err(Fault::all(StatusReason::ConfigError, self.faults)
             .on(ConditionType::WorkloadReady, "ConfigError"))
     }
 }

@@ -5,7 +5,7 @@
 
 use actor::queue::RESOURCE_NAME;
 use actor::spec::Spec;
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 use actor::transport::{Config, QueueType, Transport};
 use function_kit::{Call, Fault, Identity, value};
 
@@ -37,7 +37,7 @@ pub(crate) fn refuse_another_type(call: &Call, transport: &Transport) -> Result<
     }
     let (name, r#type) = (&transport.name, transport.r#type());
     Err(Fault::new(
-        Word::TransportError,
+        StatusReason::TransportError,
         format!(
             "transport {name:?} is of type {type:?} in the platform's settings, but the actor's queue is of type {other:?} and a queue is never moved: restore the entry and add the new one under another name"
         ),

@@ -48,7 +48,7 @@ use actor::binding::{ADAPTER_RESOURCE_NAME, Strategy};
 use actor::duration::format;
 use actor::queue;
 use actor::spec::Spec;
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 use actor::timeout::runtime_timeout;
 use actor::transport::Transport;
 use function_kit::{Call, Fault, Identity, value};
@@ -164,7 +164,7 @@ fn render(call: &Call, spec: &Spec) -> Result<Rendered, Fault> {
     };
     let faults = rules::faults(call, &identity, &spec.scaling, &first.target);
     if !faults.is_empty() {
-        let fault = Fault::all(Word::ConfigError, faults);
+        let fault = Fault::all(StatusReason::ConfigError, faults);
         return Err(fault.on(ConditionType::ScalingReady, "ConfigError"));
     }
 

@@ -4,17 +4,17 @@
 //! that is left out.
 
 use actor::binding::reason::{CONFLICT, RESOLVED, TARGET_NOT_RESOLVED};
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 
-use crate::observe::{Observation, Queue, Scaler, Seen, State, Trouble};
-use crate::word;
+use crate::observe::{Observation, ObservedObject, Problem, Queue, Scaler, State};
+use crate::status_reason;
 
 /// One condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Verdict {
     /// None for Unknown.
     pub(crate) status: Option<bool>,
-    /// Reason, one word.
+    /// CamelCase reason.
     pub(crate) reason: String,
     /// What there is to say, in one line; may be empty.
     pub(crate) message: String,
@@ -29,8 +29,8 @@ impl Verdict {
         }
     }
 
-    fn trouble(trouble: Trouble) -> Self {
-        Self::new(false, &trouble.reason, trouble.message)
+    fn problem(problem: Problem) -> Self {
+        Self::new(false, &problem.reason, problem.message)
     }
 
     /// For a part that no step of the pipeline desires.
@@ -65,7 +65,7 @@ impl Verdict {
 /// Every condition of this step, in the order in which they are shown.
 pub(crate) fn all(
     seen: &Observation,
-    (word, message): (Word, &str),
+    (reason, message): (StatusReason, &str),
 ) -> Vec<(ConditionType, Verdict)> {
     let shown = |condition| seen.shown.contains(&condition);
     let scaling = if seen.scales {
@@ -78,7 +78,11 @@ pub(crate) fn all(
         shown(ConditionType::TargetResolved)
             .then(|| Verdict::new(false, "NotBound", "the actor has a workload of its own"))
     });
-    let summary = Verdict::new(word::is_at_work(word, seen), word.as_str(), message);
+    let summary = Verdict::new(
+        status_reason::is_ready(reason, seen),
+        reason.as_str(),
+        message,
+    );
     [
         (ConditionType::TransportReady, Some(transport(seen))),
         (ConditionType::WorkloadReady, Some(workload(seen))),
@@ -92,22 +96,24 @@ pub(crate) fn all(
 }
 
 fn transport(seen: &Observation) -> Verdict {
-    if let Some(trouble) = seen.transport_trouble() {
-        return Verdict::trouble(trouble);
+    if let Some(problem) = seen.transport_problem() {
+        return Verdict::problem(problem);
     }
     let remark = |queue: &Queue| queue.remark.clone().unwrap_or_default();
     match &seen.queue {
-        Seen::NotDesired => Verdict::not_rendered("Queue"),
-        Seen::There(queue) if queue.ready => Verdict::new(true, "Available", remark(queue)),
-        Seen::There(queue) => Verdict::new(false, "Creating", remark(queue)),
-        Seen::NotThere => Verdict::new(false, "Creating", ""),
+        ObservedObject::NotDesired => Verdict::not_rendered("Queue"),
+        ObservedObject::Present(queue) if queue.ready => {
+            Verdict::new(true, "Available", remark(queue))
+        }
+        ObservedObject::Present(queue) => Verdict::new(false, "Creating", remark(queue)),
+        ObservedObject::Missing => Verdict::new(false, "Creating", ""),
     }
 }
 
 /// True while pods work or none is asked for: what the actor needs to do its work.
 pub(crate) fn workload(seen: &Observation) -> Verdict {
-    if let Some(trouble) = seen.any_pod_trouble().or_else(|| seen.workload_trouble()) {
-        return Verdict::trouble(trouble);
+    if let Some(problem) = seen.any_pod_problem().or_else(|| seen.workload_problem()) {
+        return Verdict::problem(problem);
     }
     if let Some(target) = &seen.target {
         if target.resolved.is_none() {
@@ -120,12 +126,12 @@ pub(crate) fn workload(seen: &Observation) -> Verdict {
         }
     }
     if let Some(message) = seen.degradation() {
-        return Verdict::new(true, Word::Degraded.as_str(), message);
+        return Verdict::new(true, StatusReason::Degraded.as_str(), message);
     }
     let is_bound = seen.target.is_some();
     match &seen.workload {
-        Seen::NotDesired if !is_bound => Verdict::not_rendered("workload"),
-        Seen::NotThere => Verdict::new(false, "Creating", ""),
+        ObservedObject::NotDesired if !is_bound => Verdict::not_rendered("workload"),
+        ObservedObject::Missing => Verdict::new(false, "Creating", ""),
         _ if seen.desired() == Some(0) => Verdict::new(true, "ScaledToZero", ""),
         _ if seen.ready().is_some_and(|ready| ready > 0) => Verdict::new(true, "Available", ""),
         _ => Verdict::new(false, "Starting", seen.progress()),
@@ -133,15 +139,17 @@ pub(crate) fn workload(seen: &Observation) -> Verdict {
 }
 
 fn scaling(seen: &Observation) -> Verdict {
-    if let Some(trouble) = seen.scaling_trouble() {
-        return Verdict::trouble(trouble);
+    if let Some(problem) = seen.scaling_problem() {
+        return Verdict::problem(problem);
     }
     match &seen.scaler {
         // It waits for what the provider finds out about the target.
-        Seen::NotDesired if seen.target.is_some() => Verdict::new(None, TARGET_NOT_RESOLVED, ""),
-        Seen::NotDesired => Verdict::not_rendered("ScaledObject"),
-        Seen::NotThere => Verdict::new(false, "Creating", ""),
-        Seen::There(scaler) => of_scaler(scaler),
+        ObservedObject::NotDesired if seen.target.is_some() => {
+            Verdict::new(None, TARGET_NOT_RESOLVED, "")
+        }
+        ObservedObject::NotDesired => Verdict::not_rendered("ScaledObject"),
+        ObservedObject::Missing => Verdict::new(false, "Creating", ""),
+        ObservedObject::Present(scaler) => of_scaler(scaler),
     }
 }
 
@@ -153,8 +161,8 @@ fn of_scaler(scaler: &Scaler) -> Verdict {
     }
     match &scaler.state {
         State::Ready => Verdict::new(true, "Available", remarks),
-        State::Partial(trouble) => Verdict::new(None, &trouble.reason, trouble.message.clone()),
-        State::Failed(trouble) => Verdict::new(false, "Waiting", trouble.message.clone()),
+        State::Partial(problem) => Verdict::new(None, &problem.reason, problem.message.clone()),
+        State::Failed(problem) => Verdict::new(false, "Waiting", problem.message.clone()),
         State::Unchecked => Verdict::new(
             false,
             "Creating",
@@ -166,7 +174,7 @@ fn of_scaler(scaler: &Scaler) -> Verdict {
 fn target(seen: &Observation) -> Option<Verdict> {
     let target = seen.target.as_ref()?;
     Some(match (&target.absence, &target.resolved) {
-        (Some(absence), _) => Verdict::trouble(absence.clone()),
+        (Some(absence), _) => Verdict::problem(absence.clone()),
         (None, Some(_)) => Verdict::new(true, RESOLVED, ""),
         (None, None) => Verdict::new(false, TARGET_NOT_RESOLVED, ""),
     })

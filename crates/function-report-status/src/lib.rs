@@ -35,7 +35,7 @@
 //! `status` of the desired XR, beside what other functions have put there; the
 //! readiness of our objects; the conditions `TransportReady`, `WorkloadReady`,
 //! `ScalingReady` (not for an actor that never scaled), `TargetResolved` (mode
-//! Binding) and `ActorReady`, whose reason is the word; the time to the next pass.
+//! Binding) and `ActorReady`, whose reason is the status; the time to the next pass.
 //!
 //! # Ends fatally
 //! When the actor has no name or namespace, or its spec or the step's input is not
@@ -44,16 +44,16 @@
 //! # Caveats
 //! Crossplane stores nothing of a pass in which it could not apply an object for
 //! another reason than an *Invalid* answer: the conditions then say `FatalError`,
-//! Crossplane's own word, and `Synced` holds the reason.
+//! Crossplane's own condition, and `Synced` holds the reason.
 
+mod composed;
 mod conditions;
 mod input;
 mod observe;
-mod part;
+mod problem;
 mod ready;
 mod status;
-mod trouble;
-mod word;
+mod status_reason;
 
 use actor::status::{ConditionType, StatusDocument};
 use function_kit::{Call, Fault, value};
@@ -78,14 +78,20 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
     let identity = call.identity()?;
     let spec = call.spec()?;
     let seen = Observation::of(call, &identity, &spec);
-    let (word, message) = word::of(&seen);
-    let conditions = conditions::all(&seen, (word, &message));
+    let (reason, message) = status_reason::of(&seen);
+    let conditions = conditions::all(&seen, (reason, &message));
 
     let transport_is_ready = conditions.iter().any(|(condition, verdict)| {
         *condition == ConditionType::TransportReady && verdict.is_true()
     });
     let generation = value::integer(call.xr(), &["metadata", "generation"]);
-    let document = status::document(&seen, spec, (word, message), transport_is_ready, generation);
+    let document = status::document(
+        &seen,
+        spec,
+        (reason, message),
+        transport_is_ready,
+        generation,
+    );
 
     ready::tell(call, &seen);
     for (condition, verdict) in conditions {
@@ -98,7 +104,7 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
     }
     write_status(call, &document);
     call.remove_desired_xr("spec");
-    call.set_ttl_seconds(if word::is_in_motion(word) {
+    call.set_ttl_seconds(if status_reason::is_transitional(reason) {
         input.ttl_seconds_in_motion
     } else {
         input.ttl_seconds_settled

@@ -2,9 +2,9 @@
 
 use function_kit::{Call, value};
 
+use crate::composed::Part;
 use crate::conditions::workload;
-use crate::observe::{Observation, Scaler, Seen, State};
-use crate::part::Part;
+use crate::observe::{Observation, ObservedObject, Scaler, State};
 
 /// Says of every object of ours whether it is ready. One whose readiness is not
 /// said counts as unready, so no other function needs to look at them; objects of
@@ -18,8 +18,8 @@ pub(crate) fn tell(call: &mut Call, seen: &Observation) {
     }
 }
 
-fn scales(scaler: &Seen<Scaler>) -> bool {
-    let scaler = scaler.there();
+fn scales(scaler: &ObservedObject<Scaler>) -> bool {
+    let scaler = scaler.present();
     scaler.is_some_and(|scaler| scaler.paused || matches!(scaler.state, State::Ready))
 }
 
@@ -28,7 +28,7 @@ fn is_ready(part: Part, name: &str, call: &Call, seen: &Observation) -> bool {
         return false;
     };
     match part {
-        Part::Queue => matches!(&seen.queue, Seen::There(queue) if queue.ready),
+        Part::Queue => matches!(&seen.queue, ObservedObject::Present(queue) if queue.ready),
         // An actor that naps is ready.
         Part::Workload => workload(seen).is_true(),
         Part::Scaler => scales(&seen.scaler),

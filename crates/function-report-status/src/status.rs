@@ -5,15 +5,15 @@
 //! value of a field that is left out.
 
 use actor::spec::{Form, Spec, WorkloadKind};
-use actor::status::{QueueStatus, Replicas, StatusDocument, Word};
+use actor::status::{QueueStatus, Replicas, StatusDocument, StatusReason};
 
 use crate::observe::Observation;
 
-/// The status of an actor of that word.
+/// The status of an actor with that status.
 pub(crate) fn document(
     seen: &Observation,
     spec: Spec,
-    (word, message): (Word, String),
+    (reason, message): (StatusReason, String),
     transport_is_ready: bool,
     observed_generation: Option<i64>,
 ) -> StatusDocument {
@@ -28,7 +28,7 @@ pub(crate) fn document(
     let scaling = if by_keda { "KEDA" } else { "Manual" };
     StatusDocument {
         mode: Some(Form::of(&spec).unwrap_or(Form::Inline).mode().to_owned()),
-        status: Some(word.to_string()),
+        status: Some(reason.to_string()),
         message: Some(message),
         replicas: known(replicas(seen)),
         workload: Some(workload_kind(&spec).to_owned()),
@@ -62,7 +62,7 @@ fn replicas(seen: &Observation) -> Replicas {
 }
 
 fn queue(seen: &Observation) -> QueueStatus {
-    let queue = seen.queue.there();
+    let queue = seen.queue.present();
     QueueStatus {
         name: seen.queue_name.clone(),
         url: queue.and_then(|queue| queue.url.clone()),

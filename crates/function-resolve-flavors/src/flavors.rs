@@ -3,7 +3,7 @@
 use actor::labels;
 use actor::names::FlavorName;
 use actor::spec::normalise_aliases;
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 use function_kit::{Fault, Subject};
 use serde_json::{Map, Value};
 
@@ -62,7 +62,8 @@ pub(crate) fn present<'a>(
     if !unlabelled.is_empty() {
         text = format!("{text} ({})", unlabelled.join(", "));
     }
-    Err(Fault::new(Word::Waiting, text).on(ConditionType::FlavorsResolved, "WaitingForFlavors"))
+    Err(Fault::new(StatusReason::Waiting, text)
+        .on(ConditionType::FlavorsResolved, "WaitingForFlavors"))
 }
 
 /// Reads the flavors.

@@ -55,7 +55,7 @@ mod platform;
 mod transport;
 
 use actor::spec::{INFRASTRUCTURE, LEGACY_MACHINERY, MACHINERY};
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 use function_kit::{Call, Fault, PLATFORM_KEY, SPEC_KEY};
 use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use merge::{Layer, Merged};
@@ -155,7 +155,8 @@ fn merged(
         .collect();
     merge::documents(&layers, Some(own), left_out).map_err(|conflicts| {
         let messages = conflicts.iter().map(ToString::to_string).collect();
-        Fault::all(Word::ConfigError, messages).on(ConditionType::FlavorsResolved, "FlavorConflict")
+        Fault::all(StatusReason::ConfigError, messages)
+            .on(ConditionType::FlavorsResolved, "FlavorConflict")
     })
 }
 

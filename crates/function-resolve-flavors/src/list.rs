@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actor::names::{FLAVORS_MAX, FlavorName};
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 use function_kit::Fault;
 use serde_json::{Map, Value};
 
@@ -64,7 +64,8 @@ pub(crate) fn read(own: &Map<String, Value>, platform: &str) -> Result<Vec<Flavo
 
 /// The list or a flavor is invalid.
 pub(crate) fn invalid(faults: Vec<String>) -> Fault {
-    Fault::all(Word::ConfigError, faults).on(ConditionType::FlavorsResolved, "InvalidFlavors")
+    Fault::all(StatusReason::ConfigError, faults)
+        .on(ConditionType::FlavorsResolved, "InvalidFlavors")
 }
 
 #[cfg(test)]

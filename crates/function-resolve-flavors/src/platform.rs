@@ -1,7 +1,7 @@
 //! The platform's settings, as this step hands them on.
 
 use actor::platform::Platform;
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 use function_kit::{Fault, overlay};
 use serde_json::{Map, Value};
 
@@ -93,7 +93,8 @@ pub(crate) fn missing(name: &str) -> Fault {
     let message = format!(
         "no platform settings: create EnvironmentConfig {name:?} with an entry under data.transports"
     );
-    Fault::new(Word::TransportError, message).on(ConditionType::TransportReady, "PlatformMissing")
+    Fault::new(StatusReason::TransportError, message)
+        .on(ConditionType::TransportReady, "PlatformMissing")
 }
 
 fn invalid(message: String) -> Fault {

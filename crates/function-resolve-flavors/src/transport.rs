@@ -2,7 +2,7 @@
 
 use actor::platform::Platform;
 use actor::queue::RESOURCE_NAME;
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 use function_kit::{Call, Fault, report, value};
 use serde_json::{Map, Value};
 
@@ -71,7 +71,8 @@ fn of_live_queue(call: &Call, platform: &Platform) -> Result<Option<String>, Fau
 }
 
 fn unusable(message: String) -> Fault {
-    Fault::new(Word::TransportError, message).on(ConditionType::TransportReady, "TransportError")
+    Fault::new(StatusReason::TransportError, message)
+        .on(ConditionType::TransportReady, "TransportError")
 }
 
 /// The enabled transports of that type, sorted. Whether they are well configured

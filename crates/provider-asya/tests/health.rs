@@ -154,7 +154,7 @@ async fn every_fault_of_a_pod_has_its_word(fixture: &HealthFixture) {
             .until_seen("echo", word, |seen| {
                 seen.signal
                     .as_ref()
-                    .is_some_and(|signal| signal.word == word && signal.pods == Some(2))
+                    .is_some_and(|signal| signal.reason == word && signal.pods == Some(2))
             })
             .await;
         let seen = health.status.at_provider;
@@ -306,8 +306,9 @@ async fn a_volume_is_found_in_time_and_by_name(fixture: &HealthFixture) {
     let message = |text: &'static str| {
         move |seen: &AtProvider| {
             let signal = seen.signal.as_ref();
-            signal
-                .is_some_and(|signal| signal.word == "VolumeError" && signal.message.contains(text))
+            signal.is_some_and(|signal| {
+                signal.reason == "VolumeError" && signal.message.contains(text)
+            })
         }
     };
     // Nothing changes any more: the passes come by themselves.

@@ -25,9 +25,9 @@ pub(crate) fn reason(case: &Value) -> &str {
     case["reason"].as_str().expect("a case has a reason")
 }
 
-/// The word that a case is to be told in.
-pub(crate) fn word(case: &Value) -> &str {
-    case["word"].as_str().expect("a case has a word")
+/// The status that a case expects.
+pub(crate) fn status(case: &Value) -> &str {
+    case["status"].as_str().expect("a case has a status")
 }
 
 /// A status whose conditions have the time that schemas ask for.

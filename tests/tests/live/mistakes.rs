@@ -15,7 +15,7 @@ use test_cluster::objects;
 use tests::examples::documents;
 use tests::stack::Stack;
 
-use crate::data::{cases, folder, reason, word};
+use crate::data::{cases, folder, reason, status};
 use tests::live_actor::Live;
 
 /// Checks every mistake, those of actors on `actors` actors at the same time, and tells all that
@@ -102,7 +102,7 @@ impl<'a> Mistaken<'a> {
         if !unsaid.is_empty() {
             return Err(format!("{reason}: the step says nothing of {unsaid:?}"));
         }
-        let shown = self.live.shows(word(mistake)).await;
+        let shown = self.live.shows(status(mistake)).await;
         shown.map_err(|error| format!("{reason}: {error}"))
     }
 

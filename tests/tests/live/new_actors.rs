@@ -2,7 +2,7 @@
 
 use tests::stack::Stack;
 
-use crate::data::{cases, reason, word};
+use crate::data::{cases, reason, status};
 use tests::live_actor::Live;
 
 /// Nothing is made for a new actor with a mistake in it, also where another one has its name;
@@ -16,7 +16,7 @@ pub(crate) async fn check_all(stack: &Stack, other: &Live<'_>) {
         let newcomer = Live::of(stack, &name).await;
         let tells = |actor: &_| Live::tells(actor, case);
         newcomer.until(reason, tells).await;
-        let shown = newcomer.shows(word(case)).await;
+        let shown = newcomer.shows(status(case)).await;
         shown.unwrap_or_else(|error| panic!("{reason}: {error}"));
         let made = newcomer.objects().await;
         assert!(made.is_empty(), "{reason}: {made:#?}");

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use actor::status::reasons::{ANYWHERE, REASONS, is_known};
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 use actor::variables::VARIABLES;
 use serde_json::Value;
 use tests::examples::documents as documents_of;
@@ -31,7 +31,7 @@ fn every_condition_that_a_function_has_ever_answered_is_in_the_table() {
             };
             seen += 1;
             let (status, reason) = (text("status"), text("reason"));
-            let is_word = || Word::ALL.iter().any(|word| word.as_str() == reason);
+            let is_word = || StatusReason::ALL.iter().any(|word| word.as_str() == reason);
             let is_listed =
                 is_known(of, status, reason) || of == ConditionType::ActorReady && is_word();
             if !is_listed {
@@ -70,7 +70,7 @@ fn every_reason_in_the_table_is_somebodys() {
 #[test]
 fn every_word_and_every_common_reason_has_a_cure_on_its_page() {
     let page = fs::read_to_string(repository().join("docs/statuses.md")).unwrap();
-    let words = Word::ALL.iter().map(|word| word.as_str());
+    let words = StatusReason::ALL.iter().map(|word| word.as_str());
     let common = ANYWHERE.iter().map(|reason| reason.name);
     let missing: Vec<&str> = words
         .chain(common)

@@ -7,7 +7,7 @@ use super::facts::{Facts, Patience, Scaler, desired};
 use super::pod::Pod;
 use super::signal::{self, Finding, Look};
 use super::{AtProvider, ForeignScaler, LastScale, Mounted, Signal, Time, volumes};
-use crate::status::Word;
+use crate::status::StatusReason;
 
 /// What there is to say, and until when it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,14 +143,14 @@ fn scaled(before: &AtProvider, desired: Option<u32>, now: Time) -> Option<LastSc
     })
 }
 
-/// What is wrong with the pods: the first word that is true of any of them. Where they
+/// What is wrong with the pods: the first reason that is true of any of them. Where they
 /// differ in what they say of it, what was said before stays; else most pods are right,
 /// then the alphabet.
 fn trouble(pods: &[Look<'_>], before: Option<&Signal>, now: Time) -> Option<Signal> {
-    let found: Vec<(usize, Word, Finding)> = pods.iter().filter_map(signal::of).collect();
-    let (first, word) = found
+    let found: Vec<(usize, StatusReason, Finding)> = pods.iter().filter_map(signal::of).collect();
+    let (first, reason) = found
         .iter()
-        .map(|(place, word, _)| (*place, *word))
+        .map(|(place, reason, _)| (*place, *reason))
         .min_by_key(|found| found.0)?;
     let mut findings: BTreeMap<&Finding, u32> = BTreeMap::new();
     let mut pods = 0;
@@ -158,7 +158,7 @@ fn trouble(pods: &[Look<'_>], before: Option<&Signal>, now: Time) -> Option<Sign
         *findings.entry(finding).or_default() += 1;
         pods += 1;
     }
-    let before = before.filter(|before| before.word == word.as_str());
+    let before = before.filter(|before| before.reason == reason.as_str());
     let was_said = |finding: &Finding| {
         before.is_some_and(|before| {
             before.container == finding.container && before.message == finding.message
@@ -175,7 +175,7 @@ fn trouble(pods: &[Look<'_>], before: Option<&Signal>, now: Time) -> Option<Sign
         image.is_some_and(|image| before.message.contains(image))
     });
     Some(Signal {
-        word: word.to_string(),
+        reason: reason.to_string(),
         container: said.container.clone(),
         message: known.map_or_else(|| said.message.clone(), |known| known.message.clone()),
         pods: Some(pods),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::pod::{ContainerStatus, Pod, Terminated};
 use super::{Mounted, Obstacle, Patience, Time, image, volumes};
 use crate::names::{RUNTIME_CONTAINER, SIDECAR_CONTAINER};
-use crate::status::Word;
+use crate::status::StatusReason;
 
 /// Longest message, in characters.
 const MESSAGE_MAX: usize = 300;
@@ -38,18 +38,18 @@ const LOOP: u32 = 2;
 type Rule = fn(&Look<'_>) -> Option<Finding>;
 
 /// The words for pods, in their order among the words of the STATUS column.
-const TABLE: [(Word, Rule); 7] = [
-    (Word::ConfigError, |look| look.waits_for(&CONFIG)),
-    (Word::VolumeError, volumes::fault),
-    (Word::ImagePullError, unpulled),
-    (Word::SidecarError, |look| {
+const TABLE: [(StatusReason, Rule); 7] = [
+    (StatusReason::ConfigError, |look| look.waits_for(&CONFIG)),
+    (StatusReason::VolumeError, volumes::fault),
+    (StatusReason::ImagePullError, unpulled),
+    (StatusReason::SidecarError, |look| {
         look.fails(|name| name == SIDECAR_CONTAINER)
     }),
-    (Word::RuntimeError, |look| {
+    (StatusReason::RuntimeError, |look| {
         look.fails(|name| name == RUNTIME_CONTAINER)
     }),
-    (Word::PendingResources, unscheduled),
-    (Word::WorkloadError, |look| {
+    (StatusReason::PendingResources, unscheduled),
+    (StatusReason::WorkloadError, |look| {
         look.fails(|_| true)
             .or_else(|| Some(look.waits_for(&SANDBOX)?.without_container()))
     }),
@@ -100,10 +100,10 @@ impl Finding {
     }
 }
 
-/// The word for what is wrong with the pod, with its place in the table.
-pub(super) fn of(look: &Look<'_>) -> Option<(usize, Word, Finding)> {
+/// The reason for what is wrong with the pod, with its place in the table.
+pub(super) fn of(look: &Look<'_>) -> Option<(usize, StatusReason, Finding)> {
     let mut rows = TABLE.iter().enumerate();
-    rows.find_map(|(place, (word, rule))| Some((place, *word, rule(look)?)))
+    rows.find_map(|(place, (reason, rule))| Some((place, *reason, rule(look)?)))
 }
 
 /// Whether a container of the pod crashes, or has no image.

@@ -75,7 +75,7 @@ pub fn health_crd() -> Value {
         condition_column("SYNCED"),
         json!({"name": "RUNNING", "type": "integer", "jsonPath": ".status.atProvider.ready"}),
         json!({"name": "FAILING", "type": "integer", "jsonPath": ".status.atProvider.failing"}),
-        json!({"name": "SIGNAL", "type": "string", "jsonPath": ".status.atProvider.signal.word"}),
+        json!({"name": "SIGNAL", "type": "string", "jsonPath": ".status.atProvider.signal.reason"}),
     ];
     let kind = Names::managed(health::KIND, "actorhealths");
     kind.definition(&schema, &columns)

@@ -1,6 +1,6 @@
 //! The reasons of an actor's conditions, as one table: what each means, and what to do.
 //!
-//! The reasons of `ActorReady` are the words; see [`Word`](super::Word).
+//! The reasons of `ActorReady` are the words; see [`StatusReason`](super::StatusReason).
 
 use super::ConditionType;
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use actor::labels;
 use actor::queue::{self, AtProvider};
-use actor::status::{ConditionType, QueueStatus, StatusDocument, Word};
+use actor::status::{ConditionType, QueueStatus, StatusDocument, StatusReason};
 
 pub use form::{json, trees};
 
@@ -136,13 +136,13 @@ fn is_of(object: &Object, actor: &Object) -> bool {
     !is_actor(object) && (claim == of || (object.namespace(), object.label(COMPOSITE)) == of)
 }
 
-/// Word, health and message of an actor as a whole.
+/// StatusReason, health and message of an actor as a whole.
 fn summary(actor: &Object, status: &StatusDocument) -> (String, Health, String) {
     let deleted = actor.metadata("deletionTimestamp");
     if !deleted.is_empty() {
         // No function is asked about an actor that is being deleted, so its status is old.
         return (
-            Word::Terminating.to_string(),
+            StatusReason::Terminating.to_string(),
             Health::Bad,
             format!("since {deleted}"),
         );

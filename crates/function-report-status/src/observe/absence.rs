@@ -10,20 +10,20 @@ use function_kit::{Call, Identity, value};
 use pbjson_types::Struct;
 
 use super::unsynced::Unsynced;
-use crate::part::Part;
+use crate::composed::Part;
 
 /// Which desired objects are not as desired.
 #[derive(Debug, Default)]
 pub(crate) struct Absences {
     /// Those for which there is a reason, sorted by composition-resource name.
-    pub(crate) lacks: Vec<Lack>,
+    pub(crate) lacks: Vec<MissingObject>,
     /// Composition-resource names of those that this pass creates, sorted.
     pub(crate) awaited: Vec<String>,
 }
 
 /// One object that is not as desired.
 #[derive(Debug)]
-pub(crate) struct Lack {
+pub(crate) struct MissingObject {
     /// What it is to the actor.
     pub(crate) part: Part,
     /// Its kind and name.
@@ -45,7 +45,7 @@ enum Why {
     Gone,
 }
 
-impl Lack {
+impl MissingObject {
     /// Whether it is another actor's.
     pub(crate) fn is_other_actors(&self) -> bool {
         matches!(self.why, Why::OtherActors { .. })
@@ -116,7 +116,7 @@ pub(super) fn find(call: &mut Call, identity: &Identity) -> Absences {
                 && has_reference(call.xr(), identity.legacy, &suspect);
         if suspect.is_observed || was_applied {
             let why = why(call, identity, &unsynced, &suspect);
-            absences.lacks.push(Lack {
+            absences.lacks.push(MissingObject {
                 part: suspect.part,
                 object: format!("{} {:?}", suspect.kind, suspect.name),
                 why,

@@ -9,7 +9,7 @@ use actor::status::ConditionType;
 use function_kit::{Call, Identity, Note, value};
 use pbjson_types::Struct;
 
-use crate::part::WORKLOADS;
+use crate::composed::WORKLOADS;
 
 mod absence;
 mod condition;
@@ -19,7 +19,7 @@ mod target;
 mod unsynced;
 mod workload;
 
-pub(crate) use absence::Lack;
+pub(crate) use absence::MissingObject;
 pub(crate) use queue::Queue;
 pub(crate) use scaler::{Scaler, State};
 pub(crate) use target::Target;
@@ -37,19 +37,19 @@ pub(crate) struct Observation {
     /// Its queue's name at the broker.
     pub(crate) queue_name: Option<String>,
     /// Its queue.
-    pub(crate) queue: Seen<Queue>,
+    pub(crate) queue: ObservedObject<Queue>,
     /// Its workload.
-    pub(crate) workload: Seen<Workload>,
+    pub(crate) workload: ObservedObject<Workload>,
     /// Its `ScaledObject`.
-    pub(crate) scaler: Seen<Scaler>,
+    pub(crate) scaler: ObservedObject<Scaler>,
     /// The `ScaledObject` of the target beside it.
-    pub(crate) target_scaler: Seen<Scaler>,
+    pub(crate) target_scaler: ObservedObject<Scaler>,
     /// What the provider tells of its pods.
     pub(crate) health: AtProvider,
     /// In mode Binding, the workload it works on.
     pub(crate) target: Option<Target>,
     /// Desired objects that are not as desired, for a reason.
-    pub(crate) lacks: Vec<Lack>,
+    pub(crate) lacks: Vec<MissingObject>,
     /// Composition-resource names of the objects that this pass creates.
     pub(crate) awaited: Vec<String>,
     /// What earlier steps have noticed.
@@ -60,38 +60,38 @@ pub(crate) struct Observation {
 
 /// An object, as far as it has come.
 #[derive(Debug)]
-pub(crate) enum Seen<T> {
+pub(crate) enum ObservedObject<T> {
     /// No step of this pipeline desires it.
     NotDesired,
     /// It is desired and not there.
-    NotThere,
+    Missing,
     /// It is there.
-    There(T),
+    Present(T),
 }
 
 /// Something that keeps a part from doing its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trouble {
+pub(crate) struct Problem {
     /// Reason, for a condition.
     pub(crate) reason: String,
     /// What is the matter, in one line.
     pub(crate) message: String,
 }
 
-impl<T> Seen<T> {
+impl<T> ObservedObject<T> {
     fn read(call: &Call, name: &str, read: impl FnOnce(&Struct) -> T) -> Self {
         match (call.desired(name), call.observed(name)) {
             (None, _) => Self::NotDesired,
-            (Some(_), None) => Self::NotThere,
-            (Some(_), Some(object)) => Self::There(read(object)),
+            (Some(_), None) => Self::Missing,
+            (Some(_), Some(object)) => Self::Present(read(object)),
         }
     }
 
     /// The object, if it is there.
-    pub(crate) fn there(&self) -> Option<&T> {
+    pub(crate) fn present(&self) -> Option<&T> {
         match self {
-            Self::There(object) => Some(object),
-            Self::NotDesired | Self::NotThere => None,
+            Self::Present(object) => Some(object),
+            Self::NotDesired | Self::Missing => None,
         }
     }
 }
@@ -115,13 +115,13 @@ impl Observation {
             is_deleted: value::at(call.xr(), &["metadata", "deletionTimestamp"]).is_some(),
             scales: spec.scaling.enabled(),
             bounds: bounds(spec, call.desired(workload_name)),
-            queue: Seen::read(call, QUEUE, |object| {
+            queue: ObservedObject::read(call, QUEUE, |object| {
                 Queue::read(object, queue_name.as_deref().unwrap_or_default())
             }),
-            workload: Seen::read(call, workload_name, Workload::read),
-            scaler: Seen::read(call, "scaled-object", Scaler::read),
+            workload: ObservedObject::read(call, workload_name, Workload::read),
+            scaler: ObservedObject::read(call, "scaled-object", Scaler::read),
             health: at_provider(call).unwrap_or_default(),
-            target_scaler: Seen::read(call, "scaled-object-target", Scaler::read),
+            target_scaler: ObservedObject::read(call, "scaled-object-target", Scaler::read),
             target: bound_to.map(|wanted| {
                 call.observed(BINDING)
                     .map(|binding| Target::read(binding, &wanted))
@@ -140,7 +140,10 @@ impl Observation {
 
     /// Pods of any revision that are ready.
     pub(crate) fn ready(&self) -> Option<u32> {
-        let reported = self.workload.there().and_then(|workload| workload.reported);
+        let reported = self
+            .workload
+            .present()
+            .and_then(|workload| workload.reported);
         reported
             .map(|reported| reported.ready)
             .or(self.health.ready)
@@ -149,7 +152,7 @@ impl Observation {
     /// Replicas that are asked for, by the HPA if there is one. At 0 an HPA does
     /// nothing: KEDA or a user has set that, and the provider may not know it yet.
     pub(crate) fn desired(&self) -> Option<u32> {
-        match self.workload.there().and_then(|workload| workload.asked) {
+        match self.workload.present().and_then(|workload| workload.asked) {
             Some(0) => Some(0),
             asked => self.health.desired.or(asked),
         }
@@ -157,7 +160,10 @@ impl Observation {
 
     /// Pods that have not ended.
     pub(crate) fn live(&self) -> Option<u32> {
-        let reported = self.workload.there().and_then(|workload| workload.reported);
+        let reported = self
+            .workload
+            .present()
+            .and_then(|workload| workload.reported);
         self.health
             .total
             .or_else(|| reported.map(|reported| reported.replicas))
@@ -166,7 +172,10 @@ impl Observation {
     /// Whether a pod of the present revision is certainly ready: more are ready
     /// than there are of former revisions.
     pub(crate) fn current_pod_is_ready(&self) -> bool {
-        let reported = self.workload.there().and_then(|workload| workload.reported);
+        let reported = self
+            .workload
+            .present()
+            .and_then(|workload| workload.reported);
         let outdated = reported.map_or(0, workload::Reported::outdated);
         self.ready().is_some_and(|ready| ready > outdated)
     }
@@ -179,9 +188,9 @@ impl Observation {
     /// Whether the queue can take messages.
     pub(crate) fn queue_is_ready(&self) -> bool {
         match &self.queue {
-            Seen::There(queue) => queue.ready,
-            Seen::NotThere => false,
-            Seen::NotDesired => true, // it is somebody else's care
+            ObservedObject::Present(queue) => queue.ready,
+            ObservedObject::Missing => false,
+            ObservedObject::NotDesired => true, // it is somebody else's care
         }
     }
 }

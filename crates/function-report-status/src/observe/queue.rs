@@ -3,7 +3,7 @@
 use function_kit::value;
 use pbjson_types::Struct;
 
-use super::Trouble;
+use super::Problem;
 use super::condition::Condition;
 
 /// The observed Queue.
@@ -11,8 +11,8 @@ use super::condition::Condition;
 pub(crate) struct Queue {
     /// Whether it can take messages.
     pub(crate) ready: bool,
-    /// What is wrong with it. A queue that is being made is progress, no trouble.
-    pub(crate) trouble: Option<Trouble>,
+    /// What is wrong with it. A queue that is being made is progress, no problem.
+    pub(crate) problem: Option<Problem>,
     /// What else its provider says.
     pub(crate) remark: Option<String>,
     /// Where it is, on SQS.
@@ -33,10 +33,10 @@ impl Queue {
         let synced = Condition::of(object, "Synced").filter(|synced| synced.status == Some(false));
         let paused = synced.is_some_and(|synced| synced.reason == "ReconcilePaused");
         let unready = Condition::of(object, "Ready").filter(|ready| ready.status == Some(false));
-        let trouble = synced
+        let problem = synced
             .filter(|_| !paused)
             .or_else(|| unready.filter(|unready| unready.reason != "Creating"))
-            .map(|condition| Trouble {
+            .map(|condition| Problem {
                 reason: condition.reason.to_owned(),
                 message: format!(
                     "queue {name:?}: {}",
@@ -45,7 +45,7 @@ impl Queue {
             });
         Self {
             ready: Condition::holds(object, "Ready"),
-            trouble,
+            problem,
             remark: if paused {
                 let why = "annotation crossplane.io/paused is set on its Queue";
                 Some(format!("queue {name:?} is left alone: {why}"))

@@ -2,7 +2,7 @@
 
 use pbjson_types::Struct;
 
-use super::Trouble;
+use super::Problem;
 use super::condition::Condition;
 
 /// The observed `ScaledObject`. Reasons: KEDA, `controllers/keda` and
@@ -27,9 +27,9 @@ pub(crate) enum State {
     /// It scales.
     Ready,
     /// Some of its triggers do not work.
-    Partial(Trouble),
+    Partial(Problem),
     /// It does not scale.
-    Failed(Trouble),
+    Failed(Problem),
 }
 
 impl Scaler {
@@ -53,14 +53,14 @@ impl State {
         let Some(ready) = Condition::of(object, "Ready") else {
             return Self::Unchecked;
         };
-        let trouble = || Trouble {
+        let problem = || Problem {
             reason: ready.reason.to_owned(),
             message: format!("KEDA: {}", ready.words(&["ScaledObjectCheckFailed"])),
         };
         match ready.status {
             Some(true) => Self::Ready,
-            Some(false) => Self::Failed(trouble()),
-            None if ready.reason == "PartialTriggerError" => Self::Partial(trouble()),
+            Some(false) => Self::Failed(problem()),
+            None if ready.reason == "PartialTriggerError" => Self::Partial(problem()),
             None => Self::Unchecked,
         }
     }

@@ -4,7 +4,7 @@ use actor::binding::{AtProvider, ObjectReference, Strategy, TARGET_RESOLVED, rea
 use function_kit::value;
 use pbjson_types::Struct;
 
-use super::Trouble;
+use super::Problem;
 use super::condition::Condition;
 
 /// Reasons for which a binding is not ready though nothing is wrong with it. Why the
@@ -32,9 +32,9 @@ pub(crate) struct Target {
     /// The workload that was found.
     pub(crate) resolved: Option<ObjectReference>,
     /// Why it is not there, or is there no longer.
-    pub(crate) absence: Option<Trouble>,
+    pub(crate) absence: Option<Problem>,
     /// Why nothing can be added to it.
-    pub(crate) trouble: Option<Trouble>,
+    pub(crate) problem: Option<Problem>,
     /// What another controller removed, and is put back.
     pub(crate) conflict: Option<String>,
     /// Whether its pods are being replaced by such with the sidecar as it now is.
@@ -55,7 +55,7 @@ impl Target {
             .filter(|synced| synced.status == Some(false) && synced.reason != "ReconcilePaused");
         let absence = Condition::of(object, TARGET_RESOLVED)
             .filter(|resolved| resolved.status == Some(false))
-            .map(|resolved| Trouble {
+            .map(|resolved| Problem {
                 reason: resolved.reason.to_owned(),
                 message: resolved.words(&[
                     reason::TARGET_NOT_FOUND,
@@ -64,10 +64,10 @@ impl Target {
                 ]),
             });
         // What keeps it from being ready says more than that a pass has failed.
-        let trouble = unready
+        let problem = unready
             .filter(|unready| !IN_PROGRESS.contains(&unready.reason))
             .or_else(|| unsynced.filter(|_| absence.is_none()))
-            .map(|condition| Trouble {
+            .map(|condition| Problem {
                 reason: condition.reason.to_owned(),
                 message: format!("binding to {wanted}: {}", condition.words(&EMPTY_WORDS)),
             });
@@ -83,7 +83,7 @@ impl Target {
             rolls_out: rolls_out(object, &known),
             resolved: known.resolved_target,
             absence,
-            trouble,
+            problem,
             conflict,
             conflict_count: known.conflict_count,
             last_conflict_time: known.last_conflict_time,

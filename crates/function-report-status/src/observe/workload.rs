@@ -4,7 +4,7 @@ use function_kit::value;
 use pbjson_types::Struct;
 
 use super::condition::Condition;
-use super::{Trouble, name_of};
+use super::{Problem, name_of};
 
 /// The observed Deployment or StatefulSet.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Workload {
     /// What its controller has reported; none before it has.
     pub(crate) reported: Option<Reported>,
     /// What is wrong with the workload itself, not with its pods.
-    pub(crate) trouble: Option<Trouble>,
+    pub(crate) problem: Option<Problem>,
 }
 
 /// What a workload's controller has reported.
@@ -42,7 +42,7 @@ impl Workload {
         Self {
             asked: count(object, &["spec", "replicas"]),
             reported: reported(object),
-            trouble: trouble(object),
+            problem: problem(object),
         }
     }
 }
@@ -61,14 +61,14 @@ fn reported(object: &Struct) -> Option<Reported> {
 }
 
 /// Faults that a Deployment's controller tells; a StatefulSet's tells none.
-fn trouble(object: &Struct) -> Option<Trouble> {
+fn problem(object: &Struct) -> Option<Problem> {
     let refused = Condition::of(object, "ReplicaFailure")
         .filter(|failure| failure.status == Some(true))
         .map(|failure| ("ReplicaFailure", failure));
     let stuck = Condition::of(object, "Progressing")
         .filter(|progress| progress.reason == "ProgressDeadlineExceeded")
         .map(|progress| ("ProgressDeadlineExceeded", progress));
-    refused.or(stuck).map(|(reason, condition)| Trouble {
+    refused.or(stuck).map(|(reason, condition)| Problem {
         reason: reason.to_owned(),
         message: format!(
             "{}: {}",

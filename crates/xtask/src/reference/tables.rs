@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use actor::status::reasons::{ANYWHERE, REASONS, Reason};
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 use actor::variables::{Reader, VARIABLES};
 use anyhow::{Context as _, Result};
 
@@ -23,8 +23,8 @@ pub(super) fn conditions() -> String {
     page.heading("Words");
     page.text("The STATUS column, `status.status`, and the reason of condition `ActorReady`.");
     page.table(
-        ["Word", "What it means"],
-        Word::ALL.map(|word| [word.as_str(), word.means()]),
+        ["StatusReason", "What it means"],
+        StatusReason::ALL.map(|word| [word.as_str(), word.means()]),
     );
     page.heading("Conditions");
     page.table(

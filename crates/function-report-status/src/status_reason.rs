@@ -1,15 +1,15 @@
-//! The word of the STATUS column: one table, first match wins.
+//! The reason of the STATUS column: one table, first match wins.
 
-use actor::status::Word;
+use actor::status::StatusReason;
 
-use crate::observe::{Lack, Observation, State};
+use crate::observe::{MissingObject, Observation, State};
 
 use When::{Found, Signalled};
 
 /// When a row of the table applies, and with what message. An empty message says
-/// that there is nothing to add to the word.
+/// that there is nothing to add to the reason.
 enum When {
-    /// The provider signals this word, and no pod of the present revision is ready.
+    /// The provider signals this reason, and no pod of the present revision is ready.
     Signalled,
     /// The rule finds something to say.
     Found(fn(&Observation) -> Option<String>),
@@ -17,61 +17,68 @@ enum When {
 
 /// Faults come before what is under way, what is under way before rest. `Running`
 /// is what remains. `Waiting` has no row: where a flavor is missing, resolve-flavors
-/// ends the pipeline with that word before this step is asked.
-const TABLE: [(Word, When); 17] = [
-    (Word::Terminating, Found(being_deleted)),
-    (Word::ConfigError, Found(name_taken)),
-    (Word::TransportError, Found(transport_fault)),
-    (Word::ConfigError, Signalled),
-    (Word::VolumeError, Signalled),
-    (Word::ImagePullError, Signalled),
-    (Word::SidecarError, Signalled),
-    (Word::RuntimeError, Signalled),
-    (Word::PendingResources, Signalled),
-    (Word::ScalingError, Found(scaling_fault)),
-    (Word::WorkloadError, Found(workload_fault)),
-    (Word::Degraded, Found(Observation::degradation)),
-    (Word::Updating, Found(updating)),
-    (Word::Napping, Found(napping)),
-    (Word::Creating, Found(creating)),
-    (Word::ScalingUp, Found(scaling_up)),
-    (Word::ScalingDown, Found(scaling_down)),
+/// ends the pipeline with that reason before this step is asked.
+const TABLE: [(StatusReason, When); 17] = [
+    (StatusReason::Terminating, Found(being_deleted)),
+    (StatusReason::ConfigError, Found(name_taken)),
+    (StatusReason::TransportError, Found(transport_fault)),
+    (StatusReason::ConfigError, Signalled),
+    (StatusReason::VolumeError, Signalled),
+    (StatusReason::ImagePullError, Signalled),
+    (StatusReason::SidecarError, Signalled),
+    (StatusReason::RuntimeError, Signalled),
+    (StatusReason::PendingResources, Signalled),
+    (StatusReason::ScalingError, Found(scaling_fault)),
+    (StatusReason::WorkloadError, Found(workload_fault)),
+    (StatusReason::Degraded, Found(Observation::degradation)),
+    (StatusReason::Updating, Found(updating)),
+    (StatusReason::Napping, Found(napping)),
+    (StatusReason::Creating, Found(creating)),
+    (StatusReason::ScalingUp, Found(scaling_up)),
+    (StatusReason::ScalingDown, Found(scaling_down)),
 ];
 
-/// The word, and what there is to say beside it.
-pub(crate) fn of(seen: &Observation) -> (Word, String) {
-    let applies = |word, when: &When| match when {
-        Signalled => seen.pod_trouble(word).map(|trouble| trouble.message),
+/// The reason, and what there is to say beside it.
+pub(crate) fn of(seen: &Observation) -> (StatusReason, String) {
+    let applies = |reason, when: &When| match when {
+        Signalled => seen.pod_problem(reason).map(|problem| problem.message),
         Found(rule) => rule(seen),
     };
     TABLE
         .iter()
-        .find_map(|(word, when)| Some((*word, applies(*word, when)?)))
-        .unwrap_or_else(|| (Word::Running, running(seen)))
+        .find_map(|(reason, when)| Some((*reason, applies(*reason, when)?)))
+        .unwrap_or_else(|| (StatusReason::Running, running(seen)))
 }
 
-/// Whether an actor of that word can do its work: condition `ActorReady`.
+/// Whether an actor of that reason can do its work: condition `ActorReady`.
 ///
-/// | Word | `ActorReady` |
+/// | StatusReason | `ActorReady` |
 /// |---|---|
 /// | Running, Napping, Degraded, ScalingUp, ScalingDown | True |
 /// | Updating | True while a pod is ready or none is asked for |
 /// | every other | False |
-pub(crate) fn is_at_work(word: Word, seen: &Observation) -> bool {
-    match word {
-        Word::Running | Word::Napping | Word::Degraded | Word::ScalingUp | Word::ScalingDown => {
-            true
+pub(crate) fn is_ready(reason: StatusReason, seen: &Observation) -> bool {
+    match reason {
+        StatusReason::Running
+        | StatusReason::Napping
+        | StatusReason::Degraded
+        | StatusReason::ScalingUp
+        | StatusReason::ScalingDown => true,
+        StatusReason::Updating => {
+            seen.desired() == Some(0) || seen.ready().is_some_and(|ready| ready > 0)
         }
-        Word::Updating => seen.desired() == Some(0) || seen.ready().is_some_and(|ready| ready > 0),
         _ => false,
     }
 }
 
-/// Whether an actor of that word is about to have another one.
-pub(crate) fn is_in_motion(word: Word) -> bool {
+/// Whether an actor of that reason is about to have another one.
+pub(crate) fn is_transitional(reason: StatusReason) -> bool {
     matches!(
-        word,
-        Word::Creating | Word::Updating | Word::ScalingUp | Word::ScalingDown
+        reason,
+        StatusReason::Creating
+            | StatusReason::Updating
+            | StatusReason::ScalingUp
+            | StatusReason::ScalingDown
     )
 }
 
@@ -82,20 +89,20 @@ fn being_deleted(seen: &Observation) -> Option<String> {
 
 fn name_taken(seen: &Observation) -> Option<String> {
     let lacks = seen.lacks.iter();
-    let taken: Vec<&Lack> = lacks.filter(|lack| lack.is_other_actors()).collect();
-    (!taken.is_empty()).then(|| Lack::message(&taken))
+    let taken: Vec<&MissingObject> = lacks.filter(|lack| lack.is_other_actors()).collect();
+    (!taken.is_empty()).then(|| MissingObject::message(&taken))
 }
 
 fn transport_fault(seen: &Observation) -> Option<String> {
-    seen.transport_trouble().map(|trouble| trouble.message)
+    seen.transport_problem().map(|problem| problem.message)
 }
 
 fn scaling_fault(seen: &Observation) -> Option<String> {
-    seen.scaling_trouble().map(|trouble| trouble.message)
+    seen.scaling_problem().map(|problem| problem.message)
 }
 
 fn workload_fault(seen: &Observation) -> Option<String> {
-    seen.workload_trouble().map(|trouble| trouble.message)
+    seen.workload_problem().map(|problem| problem.message)
 }
 
 /// What another controller removed from a target is put back, or the workload's
@@ -109,7 +116,7 @@ fn updating(seen: &Observation) -> Option<String> {
             return Some("the target's pods are being replaced".to_owned());
         }
     }
-    let reported = seen.workload.there()?.reported?;
+    let reported = seen.workload.present()?.reported?;
     if !reported.is_current {
         return Some("the new spec is being rolled out".to_owned());
     }
@@ -119,7 +126,7 @@ fn updating(seen: &Observation) -> Option<String> {
 
 /// KEDA has nothing to do and has scaled to 0, whether or not a pod ever ran.
 fn napping(seen: &Observation) -> Option<String> {
-    let scaler = seen.scaler.there()?;
+    let scaler = seen.scaler.present()?;
     let naps = matches!(scaler.state, State::Ready | State::Partial(_))
         && scaler.active == Some(false)
         && !scaler.paused
@@ -150,7 +157,7 @@ fn creating(seen: &Observation) -> Option<String> {
         });
     }
     let asks_for_pods = seen.desired() != Some(0);
-    if let Some(scaler) = seen.scaler.there().filter(|scaler| !scaler.paused) {
+    if let Some(scaler) = seen.scaler.present().filter(|scaler| !scaler.paused) {
         if matches!(scaler.state, State::Unchecked) {
             return Some("KEDA has not looked at the ScaledObject yet".to_owned());
         }
@@ -167,7 +174,7 @@ fn scaling_up(seen: &Observation) -> Option<String> {
     if ready < desired {
         return Some(seen.progress());
     }
-    let scaler = seen.scaler.there()?;
+    let scaler = seen.scaler.present()?;
     (desired == 0 && scaler.active == Some(true) && !scaler.paused)
         .then(|| "there is work: KEDA is about to start the first pod".to_owned())
 }
@@ -179,7 +186,7 @@ fn scaling_down(seen: &Observation) -> Option<String> {
 }
 
 fn running(seen: &Observation) -> String {
-    let paused = seen.scaler.there().is_some_and(|scaler| scaler.paused);
+    let paused = seen.scaler.present().is_some_and(|scaler| scaler.paused);
     let at_zero = seen.desired() == Some(0);
     match (paused, at_zero) {
         (true, true) => "KEDA is paused at 0 replicas",

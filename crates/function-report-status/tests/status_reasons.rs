@@ -1,12 +1,12 @@
-//! Every row of `tests/words.yaml`: a change to an actor at work, and the word and
+//! Every row of `tests/status_reasons.yaml`: a change to an actor at work, and the reason and
 //! message that follow from it.
 
 use function_kit::cases::form;
 use serde_json::{Value, json};
 
 #[test]
-fn every_change_gives_the_word_that_its_row_says() {
-    let table = actor::yaml::document(include_str!("words.yaml")).unwrap();
+fn every_row_gives_its_status() {
+    let table = actor::yaml::document(include_str!("status_reasons.yaml")).unwrap();
     let rows = table["rows"].as_array().unwrap();
     let wrong: Vec<String> = rows
         .iter()
@@ -29,9 +29,9 @@ fn check(at_work: &Value, row: &Value) -> Result<(), String> {
     let status = &response["desired"]["composite"]["status"];
     let message = row.get("message").cloned().unwrap_or_else(|| json!(""));
     let expected =
-        json!({"word": row["word"], "message": message, "actorReady": row["actorReady"]});
+        json!({"reason": row["reason"], "message": message, "actorReady": row["actorReady"]});
     let actual = json!({
-        "word": status["status"], "message": status["message"], "actorReady": actor_ready["status"],
+        "reason": status["status"], "message": status["message"], "actorReady": actor_ready["status"],
     });
     if actor_ready["reason"] != status["status"] {
         return Err(format!("{}: reason and status differ", row["reason"]));

@@ -1,77 +1,77 @@
 //! What keeps the parts of an actor from doing their work.
 //!
-//! The word and the conditions are two views of these findings, so that they
+//! The reason and the conditions are two views of these findings, so that they
 //! cannot contradict each other.
 
 use actor::binding::reason::NOT_SCALABLE;
 use actor::health::{Signal, quote};
-use actor::status::{ConditionType, Word};
+use actor::status::{ConditionType, StatusReason};
 
-use crate::observe::{Lack, Observation, Scaler, Seen, State, Trouble};
+use crate::observe::{MissingObject, Observation, ObservedObject, Problem, Scaler, State};
 
 /// The words that the provider gives to faults of pods.
-const POD_WORDS: [Word; 6] = [
-    Word::ConfigError,
-    Word::VolumeError,
-    Word::ImagePullError,
-    Word::SidecarError,
-    Word::RuntimeError,
-    Word::PendingResources,
+const POD_REASONS: [StatusReason; 6] = [
+    StatusReason::ConfigError,
+    StatusReason::VolumeError,
+    StatusReason::ImagePullError,
+    StatusReason::SidecarError,
+    StatusReason::RuntimeError,
+    StatusReason::PendingResources,
 ];
 
 impl Observation {
     /// Why messages cannot come in.
-    pub(crate) fn transport_trouble(&self) -> Option<Trouble> {
-        self.lack_of(ConditionType::TransportReady)
-            .or_else(|| self.queue.there()?.trouble.clone())
-            .or_else(|| self.noted_trouble(ConditionType::TransportReady))
+    pub(crate) fn transport_problem(&self) -> Option<Problem> {
+        self.missing_object_of(ConditionType::TransportReady)
+            .or_else(|| self.queue.present()?.problem.clone())
+            .or_else(|| self.noted_problem(ConditionType::TransportReady))
     }
 
     /// Why KEDA cannot scale.
-    pub(crate) fn scaling_trouble(&self) -> Option<Trouble> {
-        let failed = |scaler: &Seen<Scaler>| match &scaler.there()?.state {
-            State::Failed(trouble) if !self.scaler_waits() => Some(trouble.clone()),
+    pub(crate) fn scaling_problem(&self) -> Option<Problem> {
+        let failed = |scaler: &ObservedObject<Scaler>| match &scaler.present()?.state {
+            State::Failed(problem) if !self.scaler_waits() => Some(problem.clone()),
             _ => None,
         };
-        self.lack_of(ConditionType::ScalingReady)
+        self.missing_object_of(ConditionType::ScalingReady)
             .or_else(|| failed(&self.scaler))
             .or_else(|| failed(&self.target_scaler))
-            .or_else(|| self.noted_trouble(ConditionType::ScalingReady))
+            .or_else(|| self.noted_problem(ConditionType::ScalingReady))
     }
 
     /// Why the workload makes no pods that work, as far as it is not one of the
     /// six words for pods.
-    pub(crate) fn workload_trouble(&self) -> Option<Trouble> {
-        self.lack_of(ConditionType::WorkloadReady)
-            .or_else(|| self.workload.there()?.trouble.clone())
-            .or_else(|| self.target.as_ref()?.trouble.clone())
+    pub(crate) fn workload_problem(&self) -> Option<Problem> {
+        self.missing_object_of(ConditionType::WorkloadReady)
+            .or_else(|| self.workload.present()?.problem.clone())
+            .or_else(|| self.target.as_ref()?.problem.clone())
             .or_else(|| self.loss_of_target())
-            .or_else(|| self.pod_trouble(Word::WorkloadError))
-            .or_else(|| self.noted_trouble(ConditionType::WorkloadReady))
+            .or_else(|| self.pod_problem(StatusReason::WorkloadError))
+            .or_else(|| self.noted_problem(ConditionType::WorkloadReady))
     }
 
     /// What an actor that has worked is bound to and is there no longer. Before that, a
     /// target that is not there may only be late.
-    fn loss_of_target(&self) -> Option<Trouble> {
+    fn loss_of_target(&self) -> Option<Problem> {
         let absence = self.target.as_ref()?.absence.clone()?;
         self.was_ever_ready().then_some(absence)
     }
 
-    /// What keeps every pod of the present revision from working, where `word` is
-    /// the word for it.
-    pub(crate) fn pod_trouble(&self, word: Word) -> Option<Trouble> {
+    /// What keeps every pod of the present revision from working, where `reason` is
+    /// the reason for it.
+    pub(crate) fn pod_problem(&self, reason: StatusReason) -> Option<Problem> {
         let signal = self.health.signal.as_ref()?;
-        (word_of(signal) == word && !self.current_pod_is_ready()).then(|| Trouble {
-            reason: word.to_string(),
+        (reason_of(signal) == reason && !self.current_pod_is_ready()).then(|| Problem {
+            reason: reason.to_string(),
             message: self.pods_without(signal),
         })
     }
 
     /// The first of the six words for pods that applies.
-    pub(crate) fn any_pod_trouble(&self) -> Option<Trouble> {
-        POD_WORDS
+    pub(crate) fn any_pod_problem(&self) -> Option<Problem> {
+        POD_REASONS
             .into_iter()
-            .find_map(|word| self.pod_trouble(word))
+            .find_map(|reason| self.pod_problem(reason))
     }
 
     /// What keeps some pods from working while others do.
@@ -80,7 +80,7 @@ impl Observation {
         if !self.current_pod_is_ready() {
             return None;
         }
-        let word = word_of(signal);
+        let reason = reason_of(signal);
         let extent = match (self.pods_with(signal), self.ready_of_desired()) {
             (Some((pods, total)), _) => format!(" in {pods} of {total}"),
             (None, Some((ready, desired))) => format!(" with {ready} of {desired} pods ready"),
@@ -89,7 +89,7 @@ impl Observation {
         let container = signal.container.iter().map(|name| format!("{name}: "));
         let container: String = container.collect();
         Some(format!(
-            "{word}{extent}: {container}{}",
+            "{reason}{extent}: {container}{}",
             quote(&signal.message)
         ))
     }
@@ -97,7 +97,7 @@ impl Observation {
     /// Whether KEDA cannot be expected to scale yet: it needs the queue and the
     /// workload, and objects are created in any order.
     pub(crate) fn scaler_waits(&self) -> bool {
-        !self.queue_is_ready() || matches!(self.workload, Seen::NotThere)
+        !self.queue_is_ready() || matches!(self.workload, ObservedObject::Missing)
     }
 
     /// `2 of 5 pods ready`.
@@ -132,14 +132,14 @@ impl Observation {
     }
 
     /// The objects that are missing for that condition.
-    fn lack_of(&self, condition: ConditionType) -> Option<Trouble> {
+    fn missing_object_of(&self, condition: ConditionType) -> Option<Problem> {
         let lacks = self.lacks.iter();
-        let lacks: Vec<&Lack> = lacks
+        let lacks: Vec<&MissingObject> = lacks
             .filter(|lack| lack.part.condition() == condition)
             .collect();
-        Some(Trouble {
+        Some(Problem {
             reason: lacks.first()?.reason().to_owned(),
-            message: Lack::message(&lacks),
+            message: MissingObject::message(&lacks),
         })
     }
 
@@ -151,24 +151,24 @@ impl Observation {
 
     /// What an earlier step has found wrong. That nothing can scale is no fault: the
     /// actor works.
-    fn noted_trouble(&self, condition: ConditionType) -> Option<Trouble> {
+    fn noted_problem(&self, condition: ConditionType) -> Option<Problem> {
         let mut notes = self.notes.iter();
         let note = notes.find(|note| {
             let reason = note.reason.as_deref();
             note.condition == condition.as_str()
                 && reason.is_some_and(|reason| reason != NOT_SCALABLE)
         })?;
-        Some(Trouble {
+        Some(Problem {
             reason: note.reason.clone()?,
             message: note.message.clone(),
         })
     }
 }
 
-/// The word of a signal. One that is not known here comes from a newer provider.
-fn word_of(signal: &Signal) -> Word {
-    POD_WORDS
+/// The reason of a signal. One that is not known here comes from a newer provider.
+fn reason_of(signal: &Signal) -> StatusReason {
+    POD_REASONS
         .into_iter()
-        .find(|word| word.as_str() == signal.word)
-        .unwrap_or(Word::WorkloadError)
+        .find(|reason| reason.as_str() == signal.reason)
+        .unwrap_or(StatusReason::WorkloadError)
 }
