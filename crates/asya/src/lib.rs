@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use asya::inputs::{Arguments, load};
-//! use asya::{pipeline, steps};
+//! use asya::steps;
 //!
 //! let arguments = Arguments {
 //!     files: vec!["../../examples/gpu-inference".into()],
@@ -20,8 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! - [`pipeline`] is Crossplane's loop, and what it does after it: pure.
-//! - [`steps`] are the functions that it runs.
+//! - [`steps`] are the functions that the [`pipeline`] runs, which does what Crossplane does.
 //! - [`inputs`] reads files into what the pipeline takes.
 //! - [`explain`] tells who decided each field.
 //! - [`diff`] tells what a change does.
@@ -45,9 +44,10 @@ pub mod install;
 pub mod lint;
 mod pass;
 pub mod peer;
-pub mod pipeline;
 pub mod printer;
 pub mod progress;
 pub mod status;
 pub mod steps;
 mod table;
+
+pub use pipeline;

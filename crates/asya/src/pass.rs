@@ -8,7 +8,7 @@ use merge::{FieldPath, Segment};
 use serde_json::{Map, Value};
 
 use crate::explain::{Contradiction, Field, Origin, explain};
-use crate::pipeline::{EngineError, Functions, Inputs, Object, RenderError, render};
+use pipeline::{EngineError, Functions, Inputs, Object, RenderError, render};
 
 /// What an actor comes to.
 #[derive(Debug, Clone)]

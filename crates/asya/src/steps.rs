@@ -4,7 +4,7 @@ use function_inject_sidecar::{Config, ReadScriptError};
 
 use serde_json::json;
 
-use crate::pipeline::{Composition, Functions};
+use pipeline::{Composition, Functions};
 
 /// The function that merges flavors.
 pub const RESOLVE_FLAVORS: &str = "function-resolve-flavors";

@@ -11,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use asya::inputs::{Arguments, load};
-use asya::pipeline::{EngineError, Functions, Inputs, Outcome, RenderError, outcome};
 use asya::steps::functions;
+use pipeline::{EngineError, Functions, Inputs, Outcome, RenderError, outcome};
 
 /// How a pipeline ended: what it came to, and what its last step said.
 type End = (Outcome, Vec<String>);

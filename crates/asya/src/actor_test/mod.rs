@@ -19,7 +19,7 @@ pub use form::{json, lines};
 
 use self::subset::{Mismatch, mismatches};
 use crate::pass::{Pass, Picture, Refusal, pass, spec};
-use crate::pipeline::{Functions, Inputs, Object};
+use pipeline::{Functions, Inputs, Object};
 
 /// API version of a case.
 pub const API_VERSION: &str = "test.asya.sh/v1alpha1";

@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::cli::{Explain, Form};
 use crate::explain::{Explanation, document, explain, table};
 use crate::inputs;
-use crate::pipeline::Inputs;
 use crate::printer::Printer;
+use pipeline::Inputs;
 
 use super::render::fail;
 use super::{ExitStatus, each, functions, refuse};

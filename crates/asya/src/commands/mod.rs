@@ -16,10 +16,10 @@ use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
 use crate::inputs::InputError;
-use crate::pipeline::Functions;
 use crate::printer::Printer;
 use crate::steps;
 use function_kit::report;
+use pipeline::Functions;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

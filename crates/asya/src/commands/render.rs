@@ -4,8 +4,8 @@ use std::io;
 
 use crate::cli::Render;
 use crate::inputs;
-use crate::pipeline::{EngineError, Include, Inputs, RenderError, Rendered, render};
 use crate::printer::Printer;
+use pipeline::{EngineError, Include, Inputs, RenderError, Rendered, render};
 
 use super::{ExitStatus, each, functions, refuse};
 

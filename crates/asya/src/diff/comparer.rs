@@ -9,7 +9,7 @@ use super::effects::Objects;
 use super::side::Sides;
 use super::{ActorChange, ActorId, Fate, FieldChange, Side, Source};
 use crate::pass::{self, Pass, Picture, Refusal, objects, pass};
-use crate::pipeline::Object;
+use pipeline::Object;
 
 /// What comes of one actor.
 pub(super) enum Verdict {

@@ -8,7 +8,7 @@ use actor::spec::WorkloadKind;
 use serde_json::{Map, Value, json};
 
 use super::changes::{Change, between};
-use crate::pipeline::Object;
+use pipeline::Object;
 
 /// What the API server lets nobody change in the spec of a `StatefulSet` that is there
 /// is all but these. Source: `ValidateStatefulSetUpdate` of Kubernetes 1.35.

@@ -27,7 +27,7 @@ use self::comparer::{Comparer, Verdict};
 use self::effects::Objects;
 use self::side::{Sides, flavors};
 use crate::explain::{Contradiction, Origin};
-use crate::pipeline::Object;
+use pipeline::Object;
 
 /// What differs between two sides.
 #[derive(Debug, Clone, Default, PartialEq)]

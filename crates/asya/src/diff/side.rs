@@ -8,7 +8,7 @@ use actor::labels;
 use actor::names::PLATFORM;
 use serde_json::{Map, Value};
 
-use crate::pipeline::{
+use pipeline::{
     Composite, Composition, Functions, Inputs, Machinery, Object, RESOURCE_NAME, Schemas,
 };
 

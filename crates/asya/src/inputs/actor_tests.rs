@@ -12,7 +12,7 @@ use super::files::{Files, located, yaml_files};
 use super::positional::{Positional, Xr};
 use super::{Arguments, InputError, Shared};
 use crate::actor_test::{API_VERSION, ActorTest, Expectation, KIND};
-use crate::pipeline::{Inputs, Object};
+use pipeline::{Inputs, Object};
 
 /// Name of an actor of which only the spec is given.
 const NAMELESS: &str = "actor";

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::InputError;
 use super::files::{Files, items, yaml_files};
-use crate::pipeline::Object;
 use crate::status::composed_kinds;
+use pipeline::Object;
 
 /// Actors, and of a cluster with claims the claims.
 const ACTORS: &str = "asyncactors.asya.sh";

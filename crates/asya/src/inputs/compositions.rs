@@ -7,8 +7,8 @@ use actor::{GROUP, KIND, VERSION};
 use serde_json::Value;
 
 use super::InputError;
-use crate::pipeline::{Composition, Object};
 use crate::steps::is_own;
+use pipeline::{Composition, Object};
 
 /// Kind of a legacy XR, as Crossplane makes it for a claim.
 const LEGACY_KIND: &str = "XAsyncActor";

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use actor::yaml::{Position, YamlError};
 
-use crate::pipeline::{CompositeError, CompositionError, XrdError};
+use pipeline::{CompositeError, CompositionError, XrdError};
 
 /// Why the input cannot be used. One line each.
 #[derive(Debug, thiserror::Error)]

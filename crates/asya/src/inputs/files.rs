@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::InputError;
 use super::bare_keys::bare_keys;
-use crate::pipeline::Object;
+use pipeline::Object;
 
 /// The path that stands for the standard input.
 pub(super) const STANDARD_INPUT: &str = "-";

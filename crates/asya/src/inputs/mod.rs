@@ -28,11 +28,11 @@ pub(crate) use files::bare_key;
 pub use sides::{LoadedSides, SideArguments, sides};
 pub use sources::{Sources, compositions_of_actors, sources};
 
-use crate::pipeline::{Composite, Composition, Inputs, Machinery, Object, Schemas, Xrd};
 pub use compositions::built_in_compositions;
 use compositions::{built_in, is_actor, is_legacy_actor};
 use example::Example;
 use files::{Files, json_files, read};
+use pipeline::{Composite, Composition, Inputs, Machinery, Object, Schemas, Xrd};
 use positional::{Positional, Xr};
 
 /// What was typed.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::InputError;
 use super::example::Example;
 use super::files::{Files, yaml_files};
-use crate::pipeline::{COMPOSITION, Object};
+use pipeline::{COMPOSITION, Object};
 
 /// The positional arguments by their roles.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use super::compositions::{is_actor, is_legacy_actor, read};
 use super::example::Example;
 use super::files::{Files, STANDARD_INPUT, yaml_files};
 use crate::diff::{ActorId, Side, Version};
-use crate::pipeline::{COMPOSITE, COMPOSITION, Composite, Machinery, Object, RESOURCE_NAME};
+use pipeline::{COMPOSITE, COMPOSITION, Composite, Machinery, Object, RESOURCE_NAME};
 
 /// What is to be compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -191,7 +191,7 @@ fn side(
 }
 
 /// An actor as its user wrote it: what the cluster adds differs for no reason.
-fn actor(object: &Object, namespace: &str) -> Result<Composite, crate::pipeline::CompositeError> {
+fn actor(object: &Object, namespace: &str) -> Result<Composite, pipeline::CompositeError> {
     let mut object = object.clone();
     let is_legacy = is_legacy_actor(&object);
     if !is_legacy && object.namespace().is_empty() {

@@ -12,7 +12,7 @@ use super::compositions::both_built_in;
 use super::example::Example;
 use super::files::{located, yaml_files};
 use crate::lint::{Document, Finding, Role, Rule, Severity};
-use crate::pipeline::{Composition, Object};
+use pipeline::{Composition, Object};
 
 /// What is to be checked.
 #[derive(Debug, Default)]

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 pub use serve::serve;
 
 use crate::diff::Version;
-use crate::pipeline::{Composition, Functions, Object};
+use pipeline::{Composition, Functions, Object};
 
 /// What the other program is called with.
 pub const COMMAND: &str = "serve-functions";

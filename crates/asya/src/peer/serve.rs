@@ -6,7 +6,7 @@ use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use prost::Message as _;
 
 use super::{Greeting, read_frame, write_frame};
-use crate::pipeline::{Functions, Object};
+use pipeline::{Functions, Object};
 
 /// Greets, and answers calls until there are no more.
 ///

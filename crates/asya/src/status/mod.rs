@@ -14,7 +14,7 @@ use actor::status::{ConditionType, QueueStatus, StatusDocument, StatusReason};
 
 pub use form::{json, trees};
 
-use crate::pipeline::{COMPOSITE, Object};
+use pipeline::{COMPOSITE, Object};
 
 /// The state of one actor.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["merge", "function-proto"],
     &["actor"],
     &["function-kit", "test-cluster"],
-    &["function-server"],
+    &["function-server", "pipeline"],
     &[
         "function-inject-sidecar",
         "function-render-deployment",

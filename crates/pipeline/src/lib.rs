@@ -29,8 +29,9 @@ use function_proto::v1::{Resource, State};
 use serde_json::{Map, Value, json};
 
 pub use compose::{ComposeError, Rendered};
-pub(crate) use composite::COMPOSITE;
-pub use composite::{Composite, CompositeError, Machinery, ObservedError, RESOURCE_NAME};
+pub use composite::{
+    COMPOSITE, Composite, CompositeError, Machinery, ObservedError, RESOURCE_NAME,
+};
 pub use composition::{COMPOSITION, Composition, CompositionError};
 pub use engine::{EngineError, Outcome};
 pub use event::Event;

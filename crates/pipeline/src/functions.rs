@@ -39,11 +39,7 @@ impl Functions {
     }
 
     /// Runs the function of that name; none where there is no such function.
-    pub(crate) fn run(
-        &self,
-        name: &str,
-        request: RunFunctionRequest,
-    ) -> Option<RunFunctionResponse> {
+    pub fn run(&self, name: &str, request: RunFunctionRequest) -> Option<RunFunctionResponse> {
         Some(self.0.get(name)?(request))
     }
 }

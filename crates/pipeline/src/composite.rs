@@ -9,7 +9,7 @@ use super::object::Object;
 /// The annotation by which Crossplane knows which composed resource an object is.
 pub const RESOURCE_NAME: &str = "crossplane.io/composition-resource-name";
 /// The label that names the XR, on itself and on everything composed.
-pub(crate) const COMPOSITE: &str = "crossplane.io/composite";
+pub const COMPOSITE: &str = "crossplane.io/composite";
 
 /// Where Crossplane keeps its own things in an XR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

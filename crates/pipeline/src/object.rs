@@ -61,13 +61,16 @@ impl Object {
     }
 
     /// The map at a path of keys, made where there is none.
-    pub(crate) fn map_mut(&mut self, path: &[&str]) -> &mut Map<String, Value> {
+    pub fn map_mut(&mut self, path: &[&str]) -> &mut Map<String, Value> {
         path.iter().fold(&mut self.0, |map, key| {
             let value = map.entry(*key).or_insert(Value::Null);
             if !value.is_object() {
                 *value = Value::Object(Map::new());
             }
-            value.as_object_mut().expect("it was just made a map")
+            match value {
+                Value::Object(inner) => inner,
+                _ => unreachable!("it was just made a map"),
+            }
         })
     }
 
