@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::base::Base;
 use super::catalogue::{ACTOR, Kind, Product};
-use super::content::{Content, Publication, examples};
+use super::content::{Content, Publication, examples, manifests};
 use super::image::{Process, Recipe};
 use super::layer::{Files, Layer, Role};
 use super::platform::Platform;
@@ -55,7 +55,9 @@ impl Workshop<'_> {
                 calls_out,
                 examples,
             } => self.program(product.name, *calls_out, examples),
-            Kind::Configuration { files } => self.configuration(product.name, files),
+            Kind::Configuration { metadata, files } => {
+                self.configuration(product.name, metadata, files)
+            }
             Kind::Handlers {
                 description,
                 folder,
@@ -64,7 +66,8 @@ impl Workshop<'_> {
     }
 
     fn program(&self, name: &str, calls_out: bool, examples: &[&str]) -> Result<Assembled> {
-        let content = self.content(name, &[])?;
+        let folder = self.root.join("package").join(name);
+        let content = Content::read(&manifests(&folder)?, &self.publication)?;
         let mut inside = sbom::crates_in(self.root, self.metadata, name, self.platform)?;
         let program = programs::read(&self.programs, name, self.platform)?;
         let mut files = Files::default().with_program(PROGRAM, program);
@@ -91,8 +94,9 @@ impl Workshop<'_> {
         })
     }
 
-    fn configuration(&self, name: &str, payload: &[&str]) -> Result<Assembled> {
-        let content = self.content(name, payload)?;
+    fn configuration(&self, name: &str, metadata: &str, files: &[&str]) -> Result<Assembled> {
+        let manifests = self.below_root(&[&[metadata], files].concat());
+        let content = Content::read(&manifests, &self.publication)?;
         let sbom = self.sbom(name, &BTreeSet::new())?;
         let files = Files::default().with(&sbom_path(name), sbom.clone());
         Ok(Assembled {
@@ -132,12 +136,6 @@ impl Workshop<'_> {
             },
             sbom,
         })
-    }
-
-    fn content(&self, name: &str, payload: &[&str]) -> Result<Content> {
-        let files = self.below_root(payload);
-        let folder = self.root.join("package").join(name);
-        Content::read(&folder, &files, &self.publication)
     }
 
     /// The files of the image itself, then those that Crossplane and its tools look for.

@@ -3,7 +3,7 @@
 /// One thing that is packaged: an image, and unless it holds handlers also a Crossplane package.
 #[derive(Debug)]
 pub(super) struct Product {
-    /// Name of the image's repository, and of the folder below `package/`.
+    /// Name of the image's repository and, for programs, of the folder below `package/`.
     pub(super) name: &'static str,
     pub(super) kind: Kind,
 }
@@ -19,6 +19,8 @@ pub(super) enum Kind {
     },
     /// Definitions and Compositions.
     Configuration {
+        /// Its package metadata, relative to the repository.
+        metadata: &'static str,
         /// Its payload, relative to the repository.
         files: &'static [&'static str],
     },
@@ -69,6 +71,7 @@ pub(super) const PRODUCTS: &[Product] = &[
     Product {
         name: "asya",
         kind: Kind::Configuration {
+            metadata: "crossplane.yaml",
             files: &[
                 "apis/asyncactors.asya.sh/definition.yaml",
                 SIX_STEPS,
@@ -79,6 +82,7 @@ pub(super) const PRODUCTS: &[Product] = &[
     Product {
         name: "asya-one-step",
         kind: Kind::Configuration {
+            metadata: "package/asya-one-step/crossplane.yaml",
             files: &[
                 "apis/one-step.asyncactors.asya.sh/definition.yaml",
                 ONE_STEP,
@@ -88,6 +92,7 @@ pub(super) const PRODUCTS: &[Product] = &[
     Product {
         name: "asya-legacy",
         kind: Kind::Configuration {
+            metadata: "package/asya-legacy/crossplane.yaml",
             files: &[
                 "apis/xasyncactors.asya.sh/definition.yaml",
                 "apis/xasyncactors.asya.sh/composition.yaml",

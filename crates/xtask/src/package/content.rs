@@ -28,19 +28,14 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// Reads a package's own folder and the files that go with it.
+    /// Reads the manifests of a package.
     ///
     /// # Errors
-    /// When the folder says not once what the package is, or something is left open.
-    pub(super) fn read(
-        folder: &Path,
-        files: &[PathBuf],
-        publication: &Publication,
-    ) -> Result<Self> {
+    /// When not exactly one of them is package metadata, or a placeholder has no value.
+    pub(super) fn read(files: &[PathBuf], publication: &Publication) -> Result<Self> {
         let mut metas = Vec::new();
         let mut payload = Vec::new();
-        let own = manifests(folder)?;
-        for path in own.iter().chain(files) {
+        for path in files {
             for document in documents(path)? {
                 if is_meta(&document) {
                     let filled = publication.fill(document);
@@ -50,13 +45,18 @@ impl Content {
                 }
             }
         }
-        let place = folder.display();
-        if metas.len() > 1 {
-            bail!("`{place}` says {} times what the package is", metas.len());
+        if metas.len() != 1 {
+            let files: Vec<_> = files
+                .iter()
+                .map(|file| file.display().to_string())
+                .collect();
+            bail!(
+                "{} package metadata documents (meta.pkg.crossplane.io) in {}: one is needed",
+                metas.len(),
+                files.join(", ")
+            );
         }
-        let Some(meta) = metas.pop() else {
-            bail!("`{place}` does not say what the package is");
-        };
+        let meta = metas.remove(0);
         Ok(Self { meta, payload })
     }
 
@@ -86,7 +86,7 @@ fn stream<'a>(documents: impl IntoIterator<Item = &'a Value>) -> Result<String> 
 }
 
 /// The YAML files of a package's folder, sorted, without its examples.
-fn manifests(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn manifests(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let entries = fs::read_dir(folder).with_context(|| cannot("read", folder))?;
     for entry in entries {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_fills_is_told() {
+    fn unknown_placeholder_is_refused() {
         let error = publication(None).fill(json!(["${OTHER}"])).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_says_once_what_it_is() {
+    fn package_metadata_is_needed_exactly_once() {
         type Files<'a> = &'a [(&'a str, &'a str)];
         let meta = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\n";
         let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n";
@@ -226,11 +226,15 @@ mod tests {
                 &[("crossplane.yaml", meta), ("input/i.yaml", crd)],
                 None,
             ),
-            ("never", &[("input/i.yaml", crd)], Some("does not say what")),
+            (
+                "never",
+                &[("input/i.yaml", crd)],
+                Some("0 package metadata documents"),
+            ),
             (
                 "twice",
                 &[("a.yaml", meta), ("b.yaml", meta)],
-                Some("2 times"),
+                Some("2 package metadata documents"),
             ),
             (
                 "examples are no part of it",
@@ -245,7 +249,8 @@ mod tests {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, text).unwrap();
             }
-            let told = match Content::read(folder.path(), &[], &publication(None)) {
+            let found = manifests(folder.path()).unwrap();
+            let error = match Content::read(&found, &publication(None)) {
                 Ok(content) => {
                     assert!(content.stream().unwrap().contains(meta), "{reason}");
                     String::new()
@@ -253,8 +258,8 @@ mod tests {
                 Err(error) => error.to_string(),
             };
             match expected {
-                None => assert_eq!(told, "", "{reason}"),
-                Some(part) => assert!(told.contains(part), "{reason}: {told}"),
+                None => assert_eq!(error, "", "{reason}"),
+                Some(part) => assert!(error.contains(part), "{reason}: {error}"),
             }
         }
     }
