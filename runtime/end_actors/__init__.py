@@ -3,14 +3,15 @@
 
 Each writes one JSON line to standard output and returns None, so that nothing is sent on:
 
-    {"time": "...", "actor": "x-sump", "outcome": "failed", "id": "m-1", "payload": {...}}
+    {"time": "...", "actor": "x-sump", "outcome": "failed", "id": "m-1", "error": "KeyError",
+     "failed_at": "parser", "payload": {"type": "object", "bytes": 17}}
 
-The runtime gives a handler the payload and nothing else. `id` is therefore the payload's own
-member of that name, null where it has none; the envelope's id stands in the runtime's line
-`answered` on standard error, which `ASYA_LOG_LEVEL=debug` turns on. Of the payload only type and
-size are written, of a failure the error's type: what the payload holds may be anybody's secret.
+`id` is the envelope's. `outcome` is `failed` at `x_sump` and `error_end`, and wherever the
+envelope's status or the payload reports a failure; `error` is then the error's type and
+`failed_at` the actor at which it happened, null where the message does not contain it. Of the
+payload only type and size are logged, of an error no text: either may hold somebody's secrets.
 
-Python 3.7 and later, standard library only.
+Python 3.8 and later, standard library only.
 """
 
 import datetime
@@ -19,57 +20,76 @@ import re
 import sys
 
 SUCCEEDED, FAILED = "succeeded", "failed"
+FAILED_PHASES = ("failed", "error", "cancelled", "canceled", "timeout", "timed_out", "expired")
 MAX_TEXT_CHARACTERS = 200
 
 
-def x_sink(payload):
-    """A route that came to its end."""
-    log("x-sink", SUCCEEDED, payload)
+def x_sink(payload, metadata=None):
+    """The end of routes that were completed; newer sidecars send failed messages here too."""
+    log("x-sink", payload, metadata)
 
 
-def happy_end(payload):
-    """The same, under its older name."""
-    log("happy-end", SUCCEEDED, payload)
+def happy_end(payload, metadata=None):
+    """The same under its older name."""
+    log("happy-end", payload, metadata)
 
 
-def x_sump(payload):
-    """A message that an actor failed on for good."""
-    log("x-sump", FAILED, payload)
+def x_sump(payload, metadata=None):
+    """The end of messages that failed for good."""
+    log("x-sump", payload, metadata, failed=True)
 
 
-def error_end(payload):
-    """The same, under its older name."""
-    log("error-end", FAILED, payload)
+def error_end(payload, metadata=None):
+    """The same under its older name."""
+    log("error-end", payload, metadata, failed=True)
 
 
-def log(actor, outcome, payload):
-    """One line, whole: other threads may write as well."""
+def log(actor, payload, metadata, failed=False):
+    """Writes one line, whole: other threads may write as well."""
+    metadata = metadata or {}
+    status = metadata.get("status")
+    status = status if isinstance(status, dict) else {}
+    failed = failed or is_failure(status, payload)
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
     line = {
         "time": now,
         "actor": actor,
-        "outcome": outcome,
-        "id": member(payload, "id"),
+        "outcome": FAILED if failed else SUCCEEDED,
+        "id": member(metadata, "id") or member(payload, "id"),
     }
-    if outcome == FAILED:
-        line["error"] = error_type(payload)
+    if failed:
+        line["error"] = error_type(status, payload)
+        line["failed_at"] = member(status, "actor")
     line["payload"] = {"type": type_name(payload), "bytes": len(json.dumps(payload))}
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
 
-def member(payload, key):
-    """A text of the payload, cut to a length that a log can hold; null for anything else."""
-    value = payload.get(key) if isinstance(payload, dict) else None
+def is_failure(status, payload):
+    """Whether a message reports a failure: in its status, or in its payload as the runtime and
+    sidecars without a status write it (`{"error": code, "details": {...}}`)."""
+    if str(status.get("phase", "")).lower() in FAILED_PHASES or status.get("error"):
+        return True
+    return (
+        isinstance(payload, dict)
+        and isinstance(payload.get("error"), str)
+        and isinstance(payload.get("details"), dict)
+    )
+
+
+def member(owner, key):
+    """A text in an object, cut to a length that a log can hold; None for anything else."""
+    value = owner.get(key) if isinstance(owner, dict) else None
     return value[:MAX_TEXT_CHARACTERS] if isinstance(value, str) else None
 
 
-def error_type(payload):
-    """The error's type or code, in the forms in which the runtime and sidecars write it:
-    `{"error": code, "details": {"type": ...}}` or `{"error": {"type": ...}}`; no other text."""
-    error = payload.get("error") if isinstance(payload, dict) else None
-    details = payload.get("details") if isinstance(payload, dict) else None
-    for text in (member(details, "type"), member(error, "type"), member(payload, "error")):
+def error_type(status, payload):
+    """The error's type or code: that of the status, or of the payload in one of the forms
+    `{"error": code, "details": {"type": ...}}` and `{"error": {"type": ...}}`."""
+    payload = payload if isinstance(payload, dict) else {}
+    owners = (status.get("error"), payload.get("details"), payload.get("error"))
+    texts = [member(owner, "type") for owner in owners]
+    for text in texts + [member(status, "error"), member(payload, "error")]:
         if text and re.fullmatch(r"[A-Za-z_][\w.]*", text):
             return text
     return None

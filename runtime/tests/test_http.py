@@ -102,6 +102,16 @@ class Paths(SharedProcessTestCase):
             self.assertEqual(answer.headers["Content-Length"], str(len(answer.body)))
             self.assertEqual(answer.headers["Connection"], "close")
 
+    def test_no_content_is_one_write_and_its_client_may_leave_at_once(self):
+        body = json.dumps({"id": "m-204", "route": ROUTE, "payload": None}).encode()
+        for _ in range(20):
+            with self.runtime.connect() as connection:
+                connection.sendall(raw_invoke([f"Content-Length: {len(body)}"], body))
+                answer = connection.recv(10000)
+            self.assertEqual(answer, b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+        self.assertEqual(self.runtime.invoke(1).status, 200)
+        self.assertNotIn("answer not sent", self.runtime.stderr)
+
     def test_a_second_request_on_a_connection_is_not_answered(self):
         data = self.runtime.exchange(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2)
         self.assertEqual(data.count(b"HTTP/1.1 200"), 1)

@@ -34,7 +34,7 @@ ACCEPTED = [
     ("members of a later protocol are passed over", dict(ENVELOPE, later=True)),
 ]
 
-VALUE, TYPE = "builtins.ValueError", "builtins.TypeError"
+VALUE, TYPE = "ValueError", "TypeError"
 
 REFUSED = [
     # (reason, message, details.message without its prefix, details.type)
@@ -75,18 +75,18 @@ REFUSED = [
     ("no payload", without("payload"), "payload: missing", VALUE),
 ]
 
-DECODE = "json.decoder.JSONDecodeError"
+DECODE = "JSONDecodeError"
 
 NOT_JSON = [
     # (reason, body, details.type)
     ("an empty body", b"", DECODE),
     ("a broken body", b'{"id":', DECODE),
     ("two values", b"{} {}", DECODE),
-    ("not UTF-8", b'"\xff"', "builtins.UnicodeDecodeError"),
-    ("UTF-16 is not JSON's encoding", '{"id":"m"}'.encode("utf-16"), "builtins.UnicodeDecodeError"),
-    ("NaN is not JSON", b'{"payload":NaN}', "builtins.ValueError"),
-    ("Infinity is not JSON", b'{"payload":-Infinity}', "builtins.ValueError"),
-    ("nested too deeply", b"[" * 200000, "builtins.RecursionError"),
+    ("not UTF-8", b'"\xff"', "UnicodeDecodeError"),
+    ("UTF-16 is not JSON's encoding", '{"id":"m"}'.encode("utf-16"), "UnicodeDecodeError"),
+    ("NaN is not JSON", b'{"payload":NaN}', "ValueError"),
+    ("Infinity is not JSON", b'{"payload":-Infinity}', "ValueError"),
+    ("nested too deeply", b"[" * 200000, "RecursionError"),
 ]
 
 SHIFTS = [

@@ -11,7 +11,7 @@ import unittest
 from harness import RUNTIME_DIR, SCRIPT
 
 VERSIONS_DIR = os.path.join(RUNTIME_DIR, "versions")
-OLDEST_PYTHON = (3, 7)
+OLDEST_PYTHON = (3, 8)
 
 
 def read(*path):
@@ -27,8 +27,6 @@ def released_versions():
 
 def parsed(path):
     """The syntax tree, as the oldest Python reads it."""
-    if sys.version_info < (3, 8):
-        return ast.parse(read(path))
     return ast.parse(read(path), feature_version=OLDEST_PYTHON)
 
 

@@ -77,7 +77,9 @@ pub const VARIABLES: &[Variable] = variables! {
         "ASYA_ENABLE_VALIDATION": "whether a message's shape is checked", "`true`; `false` for end actors";
         "ASYA_HANDLER": "`module.function` or `module.Class.method`", "`handler`";
         "ASYA_LOG_LEVEL": "how much is logged", "`info`";
+        "ASYA_PREFETCH": "calls that run at once; the same value as in the sidecar", "`1`";
         "ASYA_PYTHONEXECUTABLE": "the interpreter that runs the script; read when the pod is rendered, where `pythonExecutable` is not set", "`python3`";
+        "ASYA_RUNTIME_HANG_GRACE": "how long a call may run after its client has left", "`10s`";
         "ASYA_RUNTIME_TIMEOUT": "how long a message may take; read when the pod is rendered, where the sidecar's is not set", "`resiliency.actorTimeout`";
         "ASYA_SOCKET_CHMOD": "mode of the socket", "`0o666`";
         "ASYA_SOCKET_DIR": "folder of the socket", "`/var/run/asya`";

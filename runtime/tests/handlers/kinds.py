@@ -54,12 +54,12 @@ def failing_generator(payload):
 
 def generator_with_bad_value(payload):
     yield 1
-    yield {1, 2}
+    yield object()
 
 
 async def async_generator_with_bad_value(payload):
     yield 1
-    yield {1, 2}
+    yield object()
 
 
 async def failing_coroutine(payload):

@@ -1,5 +1,6 @@
 """Handlers that return what a test asks for."""
 
+import json
 import os
 import sys
 
@@ -57,14 +58,12 @@ def results(name):
         return {"score": float("nan")}
     if name == "infinity":
         return [float("-inf")]
-    if name == "set":
-        return {"a": {1, 2}}
-    if name == "bytes":
-        return b"raw"
     if name == "object":
         return object()
+    if name == "deep object":
+        return {"users": ["a", {"owner": object()}]}
     if name == "tuple key":
-        return {(1, 2): 3}
+        return {"users": {(1, 2): 3}}
     if name == "circle":
         circle = []
         circle.append(circle)
@@ -82,6 +81,7 @@ def results(name):
 ERRORS = {
     "ValueError": ValueError("bad value"),
     "KeyError": KeyError("missing"),
+    "JSONDecodeError": json.JSONDecodeError("Expecting value", "", 0),
     "UnicodeDecodeError": UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
     "nested": Unlucky.Twice("twice"),
     "no text": Unlucky(),
