@@ -7,10 +7,11 @@ use crate::manifests::files_below;
 use crate::program::repository;
 
 /// Folders and files with pages for readers.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "docs",
     "install",
     "examples",

@@ -11,6 +11,8 @@
 //! Whether a real API server takes the manifests, other tests say.
 
 mod commands;
+mod diagrams;
 mod links;
 mod manifests;
+mod mermaid;
 mod tables;
