@@ -123,7 +123,7 @@ pub struct LastScale {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Signal {
-    /// Status that this problem gives the actor: one of the pod statuses of [`StatusReason`](crate::status::StatusReason).
+    /// Status that this problem gives the actor: one of its pod statuses, such as `RuntimeError`.
     #[serde(alias = "word")]
     pub reason: String,
     /// The container concerned.

@@ -48,7 +48,7 @@ const BLOCKS: [(&str, &str); 5] = [
 ];
 
 /// Checks a diagram; an error names the line, counted from 1.
-pub fn check(text: &str) -> Result<(), String> {
+pub(crate) fn check(text: &str) -> Result<(), String> {
     let mut lines = text
         .lines()
         .enumerate()
