@@ -16,6 +16,7 @@ mod facts;
 mod image;
 mod pod;
 mod signal;
+mod startup;
 mod time;
 mod volumes;
 
@@ -100,6 +101,15 @@ pub struct AtProvider {
     pub signal: Option<Signal>,
     /// Whether a pod has ever been ready.
     pub ever_ready: bool,
+    /// Time (RFC 3339) of a scale-up from 0 replicas that is under way. Absent once a pod is ready,
+    /// and once the startup time is over: that of the startup probe of a running container, else
+    /// 10 minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starting_since: Option<String>,
+    /// Why no pod is ready any more, as the kubelet reports it. Absent while a pod is ready, while
+    /// the actor scales up from 0, and before a pod was ready for the first time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unready: Option<String>,
     /// Another scaler on the same workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_scaler: Option<ForeignScaler>,

@@ -47,6 +47,7 @@ impl Observation {
             .or_else(|| self.target.as_ref()?.problem.clone())
             .or_else(|| self.loss_of_target())
             .or_else(|| self.pod_problem(StatusReason::WorkloadError))
+            .or_else(|| self.lost_pods())
             .or_else(|| self.noted_problem(ConditionType::WorkloadReady))
     }
 
@@ -55,6 +56,44 @@ impl Observation {
     fn loss_of_target(&self) -> Option<Problem> {
         let absence = self.target.as_ref()?.absence.clone()?;
         self.was_ever_ready().then_some(absence)
+    }
+
+    /// Returns the problem of an actor that was ready before and has no ready pod, although
+    /// replicas are asked for and nothing explains it: neither a scale-up from 0 within the startup
+    /// time nor a rollout.
+    fn lost_pods(&self) -> Option<Problem> {
+        let asked = self.desired()?;
+        let is_lost = asked > 0
+            && self.ready() == Some(0)
+            && self.health.ever_ready
+            && !self.is_starting()
+            && !self.is_updating();
+        is_lost.then(|| Problem {
+            reason: StatusReason::WorkloadError.to_string(),
+            message: match &self.health.unready {
+                Some(why) => format!("0 of {asked} pods ready: {}", quote(why)),
+                None => format!("0 of {asked} pods ready"),
+            },
+        })
+    }
+
+    /// Whether the actor scales up from 0 within the startup time. The provider may not have
+    /// observed yet that replicas are asked for.
+    pub(crate) fn is_starting(&self) -> bool {
+        self.health.starting_since.is_some() || self.health.desired == Some(0)
+    }
+
+    /// Whether pods of another revision are on their way.
+    fn is_updating(&self) -> bool {
+        let target = self.target.as_ref();
+        let workload = self.workload.present();
+        target.is_some_and(|target| target.rolls_out || target.conflict.is_some())
+            || workload.is_some_and(|workload| {
+                let reported = workload.reported;
+                workload.rolls_out
+                    || reported
+                        .is_none_or(|reported| !reported.is_current || reported.outdated() > 0)
+            })
     }
 
     /// What keeps every pod of the present revision from working, where `reason` is

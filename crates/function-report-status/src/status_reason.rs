@@ -54,19 +54,21 @@ pub(crate) fn of(seen: &Observation) -> (StatusReason, String) {
 ///
 /// | StatusReason | `ActorReady` |
 /// |---|---|
-/// | Running, Napping, Degraded, ScalingUp, ScalingDown | True |
-/// | Updating | True while a pod is ready or none is asked for |
+/// | Napping | True |
+/// | Running, Degraded, ScalingDown, Updating | True while a pod is ready or none is asked for |
+/// | ScalingUp | the same, and while the actor scales up from 0 within the startup time |
 /// | every other | False |
 pub(crate) fn is_ready(reason: StatusReason, seen: &Observation) -> bool {
+    let has_pods = || seen.desired() == Some(0) || seen.ready().is_none_or(|ready| ready > 0);
     match reason {
+        StatusReason::Napping => true,
         StatusReason::Running
-        | StatusReason::Napping
         | StatusReason::Degraded
-        | StatusReason::ScalingUp
-        | StatusReason::ScalingDown => true,
+        | StatusReason::ScalingDown => has_pods(),
         StatusReason::Updating => {
             seen.desired() == Some(0) || seen.ready().is_some_and(|ready| ready > 0)
         }
+        StatusReason::ScalingUp => has_pods() || seen.is_starting(),
         _ => false,
     }
 }
@@ -117,7 +119,8 @@ fn updating(seen: &Observation) -> Option<String> {
         }
     }
     let reported = seen.workload.present()?.reported?;
-    if !reported.is_current {
+    let none_ready = seen.ready() == Some(0) && seen.was_ever_ready();
+    if !reported.is_current || (none_ready && seen.workload.present()?.rolls_out) {
         return Some("the new spec is being rolled out".to_owned());
     }
     (reported.outdated() > 0)

@@ -1,4 +1,4 @@
-//! Every row of `tests/status_reasons.yaml`: a change to an actor at work, and the reason and
+//! Every row of `tests/status_reasons.yaml`: a change to a working actor, and the status and
 //! message that follow from it.
 
 use function_kit::cases::form;
@@ -29,9 +29,9 @@ fn check(at_work: &Value, row: &Value) -> Result<(), String> {
     let status = &response["desired"]["composite"]["status"];
     let message = row.get("message").cloned().unwrap_or_else(|| json!(""));
     let expected =
-        json!({"reason": row["reason"], "message": message, "actorReady": row["actorReady"]});
+        json!({"status": row["status"], "message": message, "actorReady": row["actorReady"]});
     let actual = json!({
-        "reason": status["status"], "message": status["message"], "actorReady": actor_ready["status"],
+        "status": status["status"], "message": status["message"], "actorReady": actor_ready["status"],
     });
     if actor_ready["reason"] != status["status"] {
         return Err(format!("{}: reason and status differ", row["reason"]));
@@ -46,7 +46,7 @@ fn check(at_work: &Value, row: &Value) -> Result<(), String> {
     }
 }
 
-/// Lays `change` over `document`, null removing what is there (RFC 7396).
+/// Applies `change` to `document` as a JSON merge patch (RFC 7396).
 fn patch(document: &mut Value, change: &Value) {
     let Value::Object(change) = change else {
         document.clone_from(change);

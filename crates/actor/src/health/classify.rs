@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::facts::{Facts, Patience, Scaler, desired};
 use super::pod::Pod;
 use super::signal::{self, Finding, Look};
+use super::startup;
 use super::{AtProvider, ForeignScaler, LastScale, Mounted, Signal, Time, volumes};
 use crate::status::StatusReason;
 
@@ -51,14 +52,22 @@ pub fn classify(facts: &Facts<'_>, before: &AtProvider, patience: &Patience, now
         now,
     });
     let present: Vec<Look<'_>> = present.collect();
+    let pods: Vec<&Pod> = present.iter().map(|look| look.pod).collect();
+    let scaled = scaled(before, desired, now);
+    let startup = startup::under_way(scaled.as_ref(), before, ready, desired, &pods, now);
+    // Only where it matters: each change of this status starts a reconcile of the actor.
+    let is_down = ready == 0 && before.ever_ready && desired.unwrap_or_default() > 0;
+    let unready = (is_down && startup.is_none()).then(|| startup::why_unready(&pods));
     let at_provider = AtProvider {
         ready: Some(ready),
         failing: Some(failing),
         total: Some(count(&live, |_| true)),
         desired,
-        last_scale: scaled(before, desired, now).or_else(|| before.last_scale.clone()),
+        last_scale: scaled.or_else(|| before.last_scale.clone()),
         signal: trouble(&present, before.signal.as_ref(), now),
         ever_ready: before.ever_ready || ready > 0,
+        starting_since: startup.map(|startup| startup.since.to_string()),
+        unready: unready.flatten(),
         foreign_scaler: match &scalers {
             Some(scalers) => foreign_scaler(&facts.target.actor, scalers),
             None => before.foreign_scaler.clone(),
@@ -68,6 +77,7 @@ pub fn classify(facts: &Facts<'_>, before: &AtProvider, patience: &Patience, now
         let of_volumes = volumes::turns(look.pod, patience, now);
         signal::turns(look.pod, patience).chain(of_volumes)
     });
+    let turns = turns.chain(startup.map(|startup| startup.deadline));
     Verdict {
         at_provider,
         look_again: turns.filter_map(|turn| now.until(turn)).min(),

@@ -69,6 +69,20 @@ view!(
         name: String,
         /// Its image.
         image: String,
+        /// Probe that must succeed before the container counts as started.
+        startup_probe: Option<Probe>,
+    }
+);
+
+view!(
+    /// The times of a probe.
+    Probe {
+        /// Seconds before the first attempt; 0 by default.
+        initial_delay_seconds: Option<u32>,
+        /// Seconds between attempts; 10 by default.
+        period_seconds: Option<u32>,
+        /// Attempts that must fail before the probe fails; 3 by default.
+        failure_threshold: Option<u32>,
     }
 );
 

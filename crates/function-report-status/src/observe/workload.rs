@@ -13,6 +13,8 @@ pub(crate) struct Workload {
     pub(crate) asked: Option<u32>,
     /// What its controller has reported; none before it has.
     pub(crate) reported: Option<Reported>,
+    /// Whether a new revision is being rolled out.
+    pub(crate) rolls_out: bool,
     /// What is wrong with the workload itself, not with its pods.
     pub(crate) problem: Option<Problem>,
 }
@@ -42,6 +44,7 @@ impl Workload {
         Self {
             asked: count(object, &["spec", "replicas"]),
             reported: reported(object),
+            rolls_out: rolls_out(object),
             problem: problem(object),
         }
     }
@@ -58,6 +61,20 @@ fn reported(object: &Struct) -> Option<Reported> {
         updated: counted("updatedReplicas"),
         ready: counted("readyReplicas"),
     })
+}
+
+/// Whether the controller reports a rollout that is not complete. A Deployment's condition
+/// `Progressing` keeps the reason `NewReplicaSetAvailable` after a rollout, also while it scales.
+fn rolls_out(object: &Struct) -> bool {
+    const UNDER_WAY: [&str; 3] = [
+        "NewReplicaSetCreated",
+        "FoundNewReplicaSet",
+        "ReplicaSetUpdated",
+    ];
+    let progress = Condition::of(object, "Progressing");
+    let revision = |key| value::text(object, &["status", key]);
+    progress.is_some_and(|progress| UNDER_WAY.contains(&progress.reason))
+        || revision("updateRevision") != revision("currentRevision")
 }
 
 /// Faults that a Deployment's controller tells; a StatefulSet's tells none.
