@@ -1,16 +1,16 @@
-//! `run` of every step alone, on the requests of a pass, without a server and an encoding.
+//! `run` of every step alone, on their requests for an actor, without a server and an encoding.
 
 use std::hint::black_box;
 
 use bench::actors::Size;
-use bench::requests::{ONE_STEP, Pass, STEPS};
+use bench::requests::{ONE_STEP, Requests, STEPS};
 use criterion::{BatchSize, Criterion};
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     for size in Size::ALL {
-        let pass = Pass::of(size).unwrap_or_else(|error| unreachable!("{error}"));
-        let requests = pass.steps.iter().chain([&pass.one_step]);
+        let recorded = Requests::of(size).unwrap_or_else(|error| unreachable!("{error}"));
+        let requests = recorded.steps.iter().chain([&recorded.one_step]);
         let mut group = criterion.benchmark_group(size.name());
         for ((name, step), request) in STEPS.iter().chain([&ONE_STEP]).zip(requests) {
             group.bench_function(*name, |bencher| {

@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 /// How much there is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Size {
-    /// An actor of an image and a handler: no flavors, nothing made of it yet.
+    /// An actor with an image and a handler: no flavors, no objects yet.
     Small,
-    /// Three flavors, twenty environment variables, and all that is made of a live actor.
+    /// Three flavors, twenty environment variables, and all objects of a live actor.
     Realistic,
-    /// Eight flavors, two hundred environment variables, and all that is made of a live actor.
+    /// Eight flavors, two hundred environment variables, and all objects of a live actor.
     Large,
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::{Context as _, Result};
 use bench::actors::Size;
-use bench::requests::{ONE_STEP, Pass, STEPS};
+use bench::requests::{ONE_STEP, Requests, STEPS};
 use prost::Message as _;
 
 use crate::client::Client;
@@ -25,8 +25,8 @@ pub(crate) async fn print(options: &Options, place: &Place, out: &mut impl Write
          |---|---|---|---|---|",
         options.calls
     )?;
-    let pass = Pass::of(Size::Realistic).map_err(anyhow::Error::msg)?;
-    let requests = pass.by_program();
+    let recorded = Requests::of(Size::Realistic).map_err(anyhow::Error::msg)?;
+    let requests = recorded.by_program();
     let ours = STEPS.iter().map(|(name, _)| *name).chain([ONE_STEP.0]);
     for name in ours.chain([ECHO]) {
         let program = place.program(name);

@@ -9,7 +9,7 @@ use merge::Layer;
 use serde_json::{Map, Value, json};
 
 use crate::actors::{self, Size, Written};
-use crate::requests::{Pass, STEPS, Step};
+use crate::requests::{Requests, STEPS, Step};
 
 /// What grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Dimension {
 pub enum Work {
     /// The merge of the flavors with the actor.
     Merge,
-    /// The six steps, each on its request of a live actor's pass.
+    /// The six steps, each on its request for a live actor.
     Pipeline,
 }
 
@@ -147,11 +147,11 @@ fn merge_again(written: &Written, times: usize) -> Result<(), String> {
 }
 
 fn run_again(written: Written, times: usize) -> Result<(), String> {
-    let pass = Pass::of_live(written)?;
+    let recorded = Requests::of_live(written)?;
     let steps: Vec<(Step, RunFunctionRequest)> = STEPS
         .iter()
         .map(|(_, step)| *step)
-        .zip(pass.steps)
+        .zip(recorded.steps)
         .collect();
     for _ in 0..times {
         for (step, request) in &steps {
@@ -239,9 +239,9 @@ mod tests {
     #[test]
     fn what_grows_is_in_the_actor() {
         let count = |dimension, pointer: &str| -> usize {
-            let pass = Pass::of_live(written(dimension, 8)).unwrap();
+            let recorded = Requests::of_live(written(dimension, 8)).unwrap();
             // What the second step gets is merged.
-            let desired = pass.steps[1].desired.as_ref().unwrap();
+            let desired = recorded.steps[1].desired.as_ref().unwrap();
             let xr = desired
                 .composite
                 .as_ref()

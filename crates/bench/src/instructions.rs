@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use bench::actors::Size;
-use bench::requests::{ONE_STEP, Pass, STEPS};
+use bench::requests::{ONE_STEP, Requests, STEPS};
 use bytes::Bytes;
 use prost::Message as _;
 
@@ -31,8 +31,8 @@ pub(crate) async fn print(place: &Place, out: &mut impl Write) -> Result<()> {
     for name in programs {
         let mut cells = Vec::new();
         for size in Size::ALL {
-            let pass = Pass::of(size).map_err(anyhow::Error::msg)?;
-            let request: Bytes = pass.by_program()[name].encode_to_vec().into();
+            let recorded = Requests::of(size).map_err(anyhow::Error::msg)?;
+            let request: Bytes = recorded.by_program()[name].encode_to_vec().into();
             let ours = of_a_call(&place.program(name), &request).await?;
             let echo = of_a_call(&place.program(ECHO), &request).await?;
             #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]

@@ -1,4 +1,4 @@
-//! What the API server, controllers and the provider add to the objects of a live actor.
+//! Fields and status that the API server, controllers and the provider add to the objects of a live actor.
 
 use serde_json::{Map, Value, json};
 
@@ -28,26 +28,8 @@ pub fn observed(mut object: Value) -> Value {
     object
 }
 
-/// The status of a live actor, as report-status has written it in the pass before, and the
-/// conditions that Crossplane keeps beside it.
-pub fn status_of_xr(conditions: &[Value], status: Value) -> Value {
-    let mut status = status;
-    let synced = json!({
-        "type": "Synced", "status": "True", "reason": "ReconcileSuccess", "observedGeneration": 4,
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    });
-    status["conditions"] = conditions.iter().chain([&synced]).cloned().collect();
-    status
-}
-
 fn stamp(metadata: &mut Map<String, Value>) {
     let name = metadata.get("name").cloned().unwrap_or_default();
-    let owner = json!([{
-        "apiVersion": "asya.sh/v1alpha1", "kind": "AsyncActor", "name": "text-processor",
-        "uid": "6f1f6c1e-6a2e-4f0c-9d55-1d2f6e6a8b11", "controller": true,
-        "blockOwnerDeletion": true,
-    }]);
-    metadata.insert("namespace".to_owned(), json!("team-a"));
     metadata.insert(
         "uid".to_owned(),
         json!(format!("uid-of-{}", name.as_str().unwrap_or_default())),
@@ -58,7 +40,6 @@ fn stamp(metadata: &mut Map<String, Value>) {
         "creationTimestamp".to_owned(),
         json!("2026-01-01T00:00:00Z"),
     );
-    metadata.insert("ownerReferences".to_owned(), owner);
 }
 
 fn status_of(kind: &str) -> Option<Value> {

@@ -77,13 +77,13 @@ impl Place {
                 .args(["-cp", "1", &pid])
                 .output()
                 .is_ok_and(|output| output.status.success());
-        let words = if is_pinned {
+        let command = if is_pinned {
             &["taskset", "-c", "0"][..]
         } else {
             &[]
         };
         Self {
-            beside_client: words.iter().map(|word| (*word).to_owned()).collect(),
+            beside_client: command.iter().map(|part| (*part).to_owned()).collect(),
             ..Self::unpinned(options)
         }
     }
@@ -110,7 +110,7 @@ fn main() -> ExitCode {
     match run(&Options::parse(), &mut io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // With standard error gone there is nobody left to tell.
+            // Nothing is left to do when standard error is closed.
             let _ = writeln!(io::stderr(), "error: {error:#}");
             ExitCode::from(2)
         }

@@ -1,14 +1,14 @@
-//! The request that each step gets in the pipeline.
+//! The request that each step gets in the pipeline, recorded from a run of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use function_inject_sidecar::Config;
-use function_kit::value::{json_to_struct, struct_to_json};
-use function_proto::v1::{
-    Capability, Condition, RequestMeta, Requirements, Resource, Resources, RunFunctionRequest,
-    RunFunctionResponse, Schema, State, Status, resource_selector::Match,
+use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use pipeline::{
+    Composite, Composition, Functions, Inputs, Machinery, Object, Rendered, Schemas, render,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::actors::{Size, Written, written};
 use crate::live;
@@ -39,39 +39,49 @@ pub const ONE_STEP: (&str, Step) = ("function-asya", |request| {
     function_asya::run(request, &Config::default())
 });
 
-/// The requests of one actor's pass.
+/// The Composition with six steps.
+const SIX: &str = include_str!("../../../apis/asyncactors.asya.sh/composition.yaml");
+/// The Composition with one step.
+const ONE: &str = include_str!("../../../apis/one-step.asyncactors.asya.sh/composition.yaml");
+
+/// Kinds that the steps look up, as `group`, `version`, `kind`.
+const SERVED: [(&str, &str, &str); 2] = [
+    ("", "v1", "ConfigMap"),
+    ("keda.sh", "v1alpha1", "ScaledObject"),
+];
+
+/// The requests of one reconciliation of an actor.
 #[derive(Debug, Clone)]
-pub struct Pass {
+pub struct Requests {
     /// That of each step, in the order of [`STEPS`].
     pub steps: Vec<RunFunctionRequest>,
     /// That of [`ONE_STEP`].
     pub one_step: RunFunctionRequest,
 }
 
-impl Pass {
-    /// The pass of an actor of that size. Where it is live, it is the pass after the one that made
-    /// its objects.
+impl Requests {
+    /// The requests for an actor of that size. Where it is live, they are those of the
+    /// reconciliation after the one that created its objects.
     ///
     /// # Errors
-    /// When a step ends fatally, which no actor of ours should.
+    /// When the actor cannot be rendered, which no actor of ours should cause.
     pub fn of(size: Size) -> Result<Self, String> {
         let written = written(size);
         if size.is_live() {
             Self::of_live(written)
         } else {
-            Ok(World::new(written).play()?.0)
+            Self::record(&World::new(written)).map(|(requests, _)| requests)
         }
     }
 
-    /// The pass of an actor after the one that made its objects.
+    /// The requests for an actor whose objects exist.
     ///
     /// # Errors
-    /// When a step ends fatally.
+    /// When the actor cannot be rendered.
     pub fn of_live(written: Written) -> Result<Self, String> {
-        let mut world = World::new(written);
-        let (_, last) = world.play()?;
-        world.come_alive(last);
-        Ok(world.play()?.0)
+        let world = World::new(written);
+        let (_, rendered) = Self::record(&world)?;
+        Self::record(&world.applied(rendered)).map(|(requests, _)| requests)
     }
 
     /// The requests by the name of the program that gets them.
@@ -81,13 +91,55 @@ impl Pass {
         all.insert(ONE_STEP.0, &self.one_step);
         all
     }
+
+    /// Runs both Compositions; returns their requests and what the six steps render.
+    fn record(world: &World) -> Result<(Self, Rendered), String> {
+        let (mut six, rendered) = last_requests(world, SIX, &STEPS)?;
+        let (mut one, _) = last_requests(world, ONE, &[ONE_STEP])?;
+        let mut take = |name: &str| {
+            six.remove(name)
+                .ok_or_else(|| format!("{name} was not called"))
+        };
+        let steps = STEPS
+            .iter()
+            .map(|(name, _)| take(name))
+            .collect::<Result<_, _>>()?;
+        let one_step = one
+            .remove(ONE_STEP.0)
+            .ok_or_else(|| format!("{} was not called", ONE_STEP.0))?;
+        Ok((Self { steps, one_step }, rendered))
+    }
 }
 
-/// What Crossplane would know.
+/// Renders the actor; returns the last request of each function, which has everything that
+/// the function requires.
+fn last_requests(
+    world: &World,
+    composition: &str,
+    steps: &[(&'static str, Step)],
+) -> Result<(BTreeMap<&'static str, RunFunctionRequest>, Rendered), String> {
+    let recorded = Arc::new(Mutex::new(BTreeMap::new()));
+    let functions = steps
+        .iter()
+        .fold(Functions::none(), |functions, (name, step)| {
+            let (recorded, name, step) = (Arc::clone(&recorded), *name, *step);
+            functions.with(name, move |request| {
+                let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
+                recorded.insert(name, request.clone());
+                step(request)
+            })
+        });
+    let rendered =
+        render(&world.inputs(composition)?, &functions).map_err(|error| error.to_string())?;
+    let recorded = std::mem::take(&mut *recorded.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok((recorded, rendered))
+}
+
+/// The objects that Crossplane would read.
 struct World {
     xr: Value,
     environment_configs: Vec<Value>,
-    observed: BTreeMap<String, Value>,
+    observed: Vec<Value>,
 }
 
 impl World {
@@ -95,167 +147,95 @@ impl World {
         Self {
             xr: written.xr,
             environment_configs: written.environment_configs,
-            observed: BTreeMap::new(),
+            observed: Vec::new(),
         }
     }
 
-    /// Runs the pipeline; returns its requests and the last answer.
-    fn play(&self) -> Result<(Pass, RunFunctionResponse), String> {
-        let mut steps = Vec::new();
-        let mut last = RunFunctionResponse::default();
-        let mut conditions = Vec::new();
-        for (name, step) in STEPS {
-            let (request, response) = self.call(name, step, &last)?;
-            steps.push(request);
-            conditions.extend(response.conditions.iter().cloned());
-            last = response;
+    fn inputs(&self, composition: &str) -> Result<Inputs, String> {
+        let composition = actor::yaml::document(composition).map_err(|error| error.to_string())?;
+        let composite = Composite::new(object(self.xr.clone()), Machinery::Modern);
+        let mut schemas = Schemas::default();
+        for (group, version, kind) in SERVED {
+            schemas.add(json!({"components": {"schemas": {kind: {
+                "type": "object",
+                "x-kubernetes-group-version-kind": [{"group": group, "version": version, "kind": kind}],
+            }}}}));
         }
-        last.conditions = conditions;
-        let (one_step, _) = self.call(ONE_STEP.0, ONE_STEP.1, &RunFunctionResponse::default())?;
-        Ok((Pass { steps, one_step }, last))
+        Ok(Inputs {
+            composite: composite.map_err(|error| error.to_string())?,
+            composition: Composition::read(&object(composition))
+                .map_err(|error| error.to_string())?,
+            observed: self.observed.iter().cloned().map(object).collect(),
+            required: self
+                .environment_configs
+                .iter()
+                .cloned()
+                .map(object)
+                .collect(),
+            schemas,
+            context: Map::new(),
+        })
     }
 
-    /// Calls the step until what it asks for stands still, as Crossplane does.
-    fn call(
-        &self,
-        name: &str,
-        step: Step,
-        before: &RunFunctionResponse,
-    ) -> Result<(RunFunctionRequest, RunFunctionResponse), String> {
-        let mut request = self.request(before);
-        let mut asked = None;
-        loop {
-            let response = step(request.clone());
-            if let Some(fatal) = response.results.first() {
-                return Err(format!("{name} ends fatally: {}", fatal.message));
-            }
-            if response.requirements == asked {
-                return Ok((request, response));
-            }
-            asked.clone_from(&response.requirements);
-            let requirements = response.requirements.unwrap_or_default();
-            request.required_resources = self.resources(&requirements);
-            request.required_schemas = schemas(&requirements);
-            request.context = response.context;
-        }
-    }
-
-    fn request(&self, before: &RunFunctionResponse) -> RunFunctionRequest {
-        let observed = self.observed.iter();
-        RunFunctionRequest {
-            meta: Some(RequestMeta {
-                tag: "0c2d0f3a5b1e4c6d8f9a7b6c5d4e3f2a".to_owned(),
-                capabilities: [
-                    Capability::Capabilities,
-                    Capability::RequiredResources,
-                    Capability::Credentials,
-                    Capability::Conditions,
-                    Capability::RequiredSchemas,
-                ]
-                .map(|capability| capability as i32)
-                .into(),
-            }),
-            observed: Some(State {
-                composite: Some(resource(&self.xr)),
-                resources: observed
-                    .map(|(name, object)| (name.clone(), resource(object)))
-                    .collect(),
-            }),
-            desired: before.desired.clone(),
-            context: before.context.clone(),
-            ..RunFunctionRequest::default()
-        }
-    }
-
-    fn resources(&self, asked: &Requirements) -> HashMap<String, Resources> {
-        let asked = asked.resources.iter();
-        asked
-            .map(|(key, selector)| {
-                let found = self.environment_configs.iter().filter(|object| {
-                    let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                    matches!(&selector.r#match, Some(Match::MatchName(asked)) if asked == name)
-                });
-                let items = found.map(resource).collect();
-                (key.clone(), Resources { items })
-            })
-            .collect()
-    }
-
-    /// Everything that is desired is there, and a while has passed.
-    fn come_alive(&mut self, last: RunFunctionResponse) {
-        let desired = last.desired.unwrap_or_default();
-        let objects = desired.resources.into_iter().map(|(name, composed)| {
-            let object = composed.resource.as_ref().map(struct_to_json);
-            (name, live::observed(object.unwrap_or_default()))
-        });
-        self.observed.extend(objects);
-        let references: Vec<Value> = self.observed.values().map(reference).collect();
-        self.xr["spec"]["crossplane"]["resourceRefs"] = references.into();
-        let composite = desired.composite.and_then(|composite| composite.resource);
-        let status = composite.as_ref().map(struct_to_json).unwrap_or_default();
-        let conditions: Vec<Value> = last.conditions.iter().map(condition).collect();
-        self.xr["status"] = live::status_of_xr(&conditions, status["status"].clone());
+    /// The world after everything rendered was applied and has become ready.
+    fn applied(mut self, rendered: Rendered) -> Self {
+        let composed = rendered.composed.into_values();
+        self.observed = composed
+            .map(|object| live::observed(object.into_value()))
+            .collect();
+        let composite = rendered.composite.into_value();
+        self.xr["spec"]["crossplane"]["resourceRefs"] =
+            composite["spec"]["crossplane"]["resourceRefs"].clone();
+        self.xr["status"] = composite["status"].clone();
+        self
     }
 }
 
-fn schemas(asked: &Requirements) -> HashMap<String, Schema> {
-    let schema = json!({"type": "object"});
-    let served = Schema {
-        openapi_v3: schema.as_object().map(json_to_struct),
-    };
-    let keys = asked.schemas.keys();
-    keys.map(|key| (key.clone(), served.clone())).collect()
-}
-
-fn resource(object: &Value) -> Resource {
-    Resource {
-        resource: object.as_object().map(json_to_struct),
-        ..Resource::default()
+fn object(document: Value) -> Object {
+    match document {
+        Value::Object(map) => map.into(),
+        _ => Object::default(),
     }
-}
-
-fn reference(object: &Value) -> Value {
-    json!({
-        "apiVersion": object["apiVersion"],
-        "kind": object["kind"],
-        "name": object["metadata"]["name"],
-    })
-}
-
-fn condition(condition: &Condition) -> Value {
-    let status = match condition.status() {
-        Status::ConditionTrue => "True",
-        Status::ConditionFalse => "False",
-        Status::ConditionUnknown | Status::ConditionUnspecified => "Unknown",
-    };
-    json!({
-        "type": condition.r#type, "status": status, "reason": condition.reason,
-        "message": condition.message, "lastTransitionTime": "2026-01-01T00:00:00Z",
-    })
 }
 
 #[cfg(test)]
 mod tests {
+    use function_kit::value::struct_to_json;
+
     use super::*;
 
     #[test]
-    fn every_actor_passes_and_the_one_step_desires_what_the_six_do() {
+    fn one_step_desires_what_six_steps_desire() {
         for size in Size::ALL {
-            let pass = Pass::of(size).unwrap();
-            let last = pass.steps.last().unwrap().clone();
+            let requests = Requests::of(size).unwrap();
+            let last = requests.steps.last().unwrap().clone();
             let six = STEPS[5].1(last);
-            let one = ONE_STEP.1(pass.one_step.clone());
+            let one = ONE_STEP.1(requests.one_step);
             assert_eq!(one.desired, six.desired, "{}", size.name());
         }
     }
 
     #[test]
-    fn a_live_actor_is_ready_state() {
+    fn a_live_actor_is_running() {
         for size in [Size::Realistic, Size::Large] {
-            let pass = Pass::of(size).unwrap();
-            let desired = ONE_STEP.1(pass.one_step).desired.unwrap();
+            let requests = Requests::of(size).unwrap();
+            let desired = ONE_STEP.1(requests.one_step).desired.unwrap();
             let status = struct_to_json(&desired.composite.unwrap().resource.unwrap());
             assert_eq!(status["status"]["status"], "Running", "{}", size.name());
         }
+    }
+
+    #[test]
+    fn required_resources_and_schemas_are_in_the_requests() {
+        let requests = Requests::of(Size::Realistic).unwrap();
+        assert_eq!(requests.steps[0].required_resources.len(), 4);
+        let schemas = |request: &RunFunctionRequest| {
+            let schemas = request.required_schemas.values();
+            schemas.filter(|schema| schema.openapi_v3.is_some()).count()
+        };
+        // Only a ScaledObject that exists needs no proof that its kind is served.
+        let new = Requests::of(Size::Small).unwrap();
+        let six: usize = new.steps.iter().map(schemas).sum();
+        assert_eq!((six, schemas(&new.one_step)), (2, 2));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use bench::actors::Size;
-use bench::requests::{ONE_STEP, Pass, STEPS};
+use bench::requests::{ONE_STEP, Requests, STEPS};
 use bytes::Bytes;
 use prost::Message as _;
 
@@ -78,8 +78,8 @@ pub(crate) async fn print(options: &Options, place: &Place, out: &mut impl Write
     }
     let echo = &servers[ECHO];
     for size in Size::ALL {
-        let pass = Pass::of(size).map_err(anyhow::Error::msg)?;
-        let requests: BTreeMap<&str, Bytes> = pass
+        let recorded = Requests::of(size).map_err(anyhow::Error::msg)?;
+        let requests: BTreeMap<&str, Bytes> = recorded
             .by_program()
             .into_iter()
             .map(|(name, request)| (name, request.encode_to_vec().into()))

@@ -1,11 +1,12 @@
-//! Requests that nobody would write, through every function and through all steps in one call.
+//! Fuzzing: mutated requests through every function, through all steps in one call, and through
+//! the whole pipeline.
 //!
-//! Each begins as the request of some golden case and is then mutated: most of it still makes
-//! sense, so that what does not is met deep inside a step. `cargo xtask fuzz` tries as many as one
-//! likes, and this test a few on every run.
+//! Each request begins as that of a golden case and is then mutated. Most of it stays valid, so
+//! that the invalid part is met deep inside a step. `cargo xtask fuzz` sets the number of cases;
+//! an ordinary test run tries a few.
 //!
-//! A request that once failed becomes a file in `once-failed`, with its reason, in the form that
-//! this test prints.
+//! A request that failed becomes a file in `once-failed`, with its reason, in the form that this
+//! test prints.
 
 mod corpus;
 mod judge;
@@ -13,6 +14,7 @@ mod limits;
 mod mutation;
 #[path = "../steps/mod.rs"]
 mod steps;
+mod whole;
 
 use std::sync::LazyLock;
 
@@ -71,14 +73,37 @@ proptest! {
             return Err(TestCaseError::fail(format!("{fault}, for\n{yaml}")));
         }
     }
+
+    #[test]
+    fn one_step_ends_as_six_steps_end(document in mutated()) {
+        let judged = mutation::request(&document).map(|request| whole::judge(&request));
+        if let Ok(Err(fault)) = judged {
+            let yaml = actor::yaml::write(&document).unwrap_or_default();
+            return Err(TestCaseError::fail(format!("{fault}, for\n{yaml}")));
+        }
+    }
 }
 
 #[test]
-fn what_once_failed_does_not_fail_again() {
+fn most_golden_cases_have_an_actor_for_the_whole_pipeline() {
+    let requests = CORPUS.requests.iter();
+    let ran = requests.filter(|document| {
+        let request = mutation::request(document).unwrap_or_else(|error| panic!("{error}"));
+        let judged = whole::judge(&request).unwrap_or_else(|fault| panic!("{fault}"));
+        judged == whole::Judged::Ran
+    });
+    let (ran, all) = (ran.count(), CORPUS.requests.len());
+    assert!(ran * 2 > all, "only {ran} of {all}");
+}
+
+#[test]
+fn requests_that_once_failed_do_not_fail_again() {
     for (file, document) in corpus::once_failed() {
         let reason = document["reason"].as_str().unwrap_or_default();
         assert!(!reason.is_empty(), "{file} gives no reason");
         mutation::request(&document).unwrap_or_else(|error| panic!("{file}: {error}"));
-        check(&document).unwrap_or_else(|fault| panic!("{file} ({reason}): {fault}"));
+        let pipeline = mutation::request(&document).map(|request| whole::judge(&request));
+        let judged = check(&document).and_then(|()| pipeline.unwrap_or(Ok(whole::Judged::NoActor)));
+        judged.unwrap_or_else(|fault| panic!("{file} ({reason}): {fault}"));
     }
 }
