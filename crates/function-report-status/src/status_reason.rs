@@ -16,11 +16,12 @@ enum When {
 }
 
 /// Faults come before what is under way, what is under way before rest. `Running`
-/// is what remains. `Waiting` has no row: where a flavor is missing, resolve-flavors
-/// ends the pipeline with that reason before this step is asked.
-const TABLE: [(StatusReason, When); 17] = [
+/// is what remains. `Waiting` for a missing flavor is not in it: resolve-flavors ends the
+/// pipeline with it before this step runs.
+const TABLE: [(StatusReason, When); 18] = [
     (StatusReason::Terminating, Found(being_deleted)),
     (StatusReason::ConfigError, Found(name_taken)),
+    (StatusReason::Waiting, Found(predecessor)),
     (StatusReason::TransportError, Found(transport_fault)),
     (StatusReason::ConfigError, Signalled),
     (StatusReason::VolumeError, Signalled),
@@ -62,9 +63,7 @@ pub(crate) fn is_ready(reason: StatusReason, seen: &Observation) -> bool {
     let has_pods = || seen.desired() == Some(0) || seen.ready().is_none_or(|ready| ready > 0);
     match reason {
         StatusReason::Napping => true,
-        StatusReason::Running
-        | StatusReason::Degraded
-        | StatusReason::ScalingDown => has_pods(),
+        StatusReason::Running | StatusReason::Degraded | StatusReason::ScalingDown => has_pods(),
         StatusReason::Updating => {
             seen.desired() == Some(0) || seen.ready().is_some_and(|ready| ready > 0)
         }
@@ -78,6 +77,7 @@ pub(crate) fn is_transitional(reason: StatusReason) -> bool {
     matches!(
         reason,
         StatusReason::Creating
+            | StatusReason::Waiting
             | StatusReason::Updating
             | StatusReason::ScalingUp
             | StatusReason::ScalingDown
@@ -93,6 +93,12 @@ fn name_taken(seen: &Observation) -> Option<String> {
     let lacks = seen.lacks.iter();
     let taken: Vec<&MissingObject> = lacks.filter(|lack| lack.is_other_actors()).collect();
     (!taken.is_empty()).then(|| MissingObject::message(&taken))
+}
+
+fn predecessor(seen: &Observation) -> Option<String> {
+    let lacks = seen.lacks.iter();
+    let of_predecessor: Vec<&MissingObject> = lacks.filter(|lack| lack.is_predecessors()).collect();
+    (!of_predecessor.is_empty()).then(|| MissingObject::message(&of_predecessor))
 }
 
 fn transport_fault(seen: &Observation) -> Option<String> {

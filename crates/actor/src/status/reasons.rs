@@ -115,6 +115,7 @@ pub const ANYWHERE: &[Reason] = reasons! {
     Unknown NotChecked: "an earlier step ended the pass", "read `ActorReady`: it has the cause";
     Unknown NotRendered: "no step of this Composition renders that part", "add the step, or leave it so";
     Unknown FatalError: "Crossplane's own: a pass ended before the step could speak", "read `Synced`";
+    False PredecessorDeleting: "objects of a deleted actor of the same name are still being deleted", "wait; if it lasts, kubectl describe the object that the message names: a finalizer holds it";
     False NameTaken: "another actor of the namespace has the same name", "rename one of them; the message names the owner";
     False OwnedByAnother: "an object of that name belongs to another controller", "delete or rename that one";
     False Refused: "the API server refuses an object, or what is to be added to a target", "`kubectl describe` of the actor has the API server's words in its events";

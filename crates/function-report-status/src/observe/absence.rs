@@ -6,6 +6,8 @@
 //! one: it is required by name. A refusal (an *Invalid* answer) shows in the XR's
 //! `Synced` as a list of names, without the API server's words.
 
+use actor::labels;
+use actor::names::ActorName;
 use function_kit::{Call, Identity, value};
 use pbjson_types::Struct;
 
@@ -33,6 +35,8 @@ pub(crate) struct MissingObject {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Why {
+    /// It is that of an actor of the same name that was deleted, and is not deleted yet.
+    Predecessors,
     /// It is another actor's.
     OtherActors { owner: String },
     /// It is somebody else's.
@@ -51,9 +55,15 @@ impl MissingObject {
         matches!(self.why, Why::OtherActors { .. })
     }
 
+    /// Whether it belongs to a deleted actor of the same name.
+    pub(crate) fn is_predecessors(&self) -> bool {
+        self.why == Why::Predecessors
+    }
+
     /// The reason, for a condition.
     pub(crate) fn reason(&self) -> &'static str {
         match self.why {
+            Why::Predecessors => "PredecessorDeleting",
             Why::OtherActors { .. } => "NameTaken",
             Why::OtherControllers { .. } => "OwnedByAnother",
             Why::Refused { .. } => "Refused",
@@ -78,6 +88,9 @@ impl MissingObject {
 impl Why {
     fn message(&self, objects: &str) -> String {
         match self {
+            Self::Predecessors => {
+                format!("waiting until {objects} of the deleted actor of the same name is deleted")
+            }
             Self::OtherActors { owner } => format!(
                 "the name is taken: {owner} owns {objects}; create this actor under another name"
             ),
@@ -163,7 +176,9 @@ fn why(call: &mut Call, identity: &Identity, unsynced: &Unsynced, suspect: &Susp
     if suspect.is_observed {
         return Why::Refused { describe };
     }
-    let uid = value::text(call.xr(), &["metadata", "uid"]).map(str::to_owned);
+    let own = |path: &[&str]| value::text(call.xr(), path).map(str::to_owned);
+    let uid = own(&["metadata", "uid"]);
+    let (own_kind, own_name) = (own(&["kind"]), own(&["metadata", "name"]));
     let found = call.require(
         &format!("owner-{}", suspect.resource),
         (&suspect.api_version, &suspect.kind),
@@ -176,6 +191,13 @@ fn why(call: &mut Call, identity: &Identity, unsynced: &Unsynced, suspect: &Susp
         .filter(|owner| value::text(owner, &["uid"]) != uid.as_deref());
     match other {
         Some(owner) => {
+            // An owner with the name of this XR and another UID no longer exists. A legacy XR has a
+            // name of its own, so that its objects are recognised by their actor and deletion.
+            let has_own_name = value::text(owner, &["kind"]) == own_kind.as_deref()
+                && value::text(owner, &["name"]) == own_name.as_deref();
+            if has_own_name || is_deleted_of(object, &identity.actor) {
+                return Why::Predecessors;
+            }
             let text = |key| value::text(owner, &[key]).unwrap_or_default();
             let name = format!("{} {:?}", text("kind"), text("name"));
             if is_actor(text("apiVersion"), text("kind")) {
@@ -189,6 +211,14 @@ fn why(call: &mut Call, identity: &Identity, unsynced: &Unsynced, suspect: &Susp
         }
         None => Why::Gone,
     }
+}
+
+/// Whether the object belongs to an actor of that name and is being deleted.
+fn is_deleted_of(object: Option<&Struct>, actor: &ActorName) -> bool {
+    object.is_some_and(|object| {
+        value::at(object, &["metadata", "deletionTimestamp"]).is_some()
+            && value::text(object, &["metadata", "labels", labels::ACTOR]) == Some(actor.as_str())
+    })
 }
 
 /// Whether Crossplane has a reference to the object. In a legacy XR references lie
