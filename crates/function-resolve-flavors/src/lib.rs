@@ -54,7 +54,7 @@ mod notices;
 mod platform;
 mod transport;
 
-use actor::spec::{INFRASTRUCTURE, LEGACY_MACHINERY, MACHINERY};
+use actor::spec::{INFRASTRUCTURE, LEGACY_MACHINERY, MACHINERY, yield_to_actor};
 use actor::status::{ConditionType, StatusReason};
 use function_kit::{Call, Fault, PLATFORM_KEY, SPEC_KEY};
 use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
@@ -101,7 +101,10 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
     let settings = Settings::of(fetched.platform, input.platform);
     let label_required = matches!(&settings, Ok(Some(settings)) if settings.require_flavor_label());
     let present = flavors::present(&names, fetched.flavors, label_required, &actor)?;
-    let flavors = flavors::read(present)?;
+    let mut flavors = flavors::read(present)?;
+    for flavor in &mut flavors {
+        yield_to_actor(&mut flavor.document, &own);
+    }
     let left_out = left_out(actor.legacy);
     let Merged {
         document: mut resolved,

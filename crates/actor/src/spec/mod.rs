@@ -16,6 +16,7 @@ mod aliases;
 mod binding;
 mod fields;
 mod form;
+mod precedence;
 mod resiliency;
 mod scaling;
 mod workload;
@@ -29,6 +30,7 @@ pub use fields::{
 #[cfg(feature = "schema")]
 pub(crate) use form::{BINDING_FIELDS, EXCLUSIVE};
 pub use form::{Form, FormError, beside_exclusive};
+pub use precedence::yield_to_actor;
 pub use resiliency::{Resiliency, Retry};
 pub use scaling::{Advanced, Scaling};
 pub use workload::{Workload, WorkloadKind};
