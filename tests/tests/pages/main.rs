@@ -6,7 +6,8 @@
 //!   a line that must fail ends with `# exits N`;
 //! - a block of `text` behind it is what it prints; a line `...` stands for any number of lines;
 //! - a block of `yaml` that begins with `# file: NAME` is written there;
-//! - one that is no object says with `# part of: …` what it is.
+//! - one that is no object says with `# part of: …` what it is;
+//! - a block of `mermaid` parses.
 //!
 //! Whether a real API server takes the manifests, other tests say.
 

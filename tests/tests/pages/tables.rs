@@ -9,7 +9,9 @@ use actor::status::{ConditionType, StatusReason};
 use actor::variables::VARIABLES;
 use serde_json::Value;
 use tests::examples::documents as documents_of;
+use tests::page::Page;
 use tests::program::repository;
+use tests::validation::{definition_file, document};
 
 /// Crates that are not shipped: their variables are for who tests.
 const TOOLS: [&str; 2] = ["/crates/test-cluster/", "/crates/xtask/"];
@@ -80,6 +82,38 @@ fn every_word_and_every_common_reason_has_a_cure_on_its_page() {
         missing.is_empty(),
         "docs/statuses.md does not explain {missing:?}"
     );
+}
+
+/// Crossplane appends its own columns to those of the definition.
+#[test]
+fn the_table_of_kubectl_get_has_the_columns_of_the_definition() {
+    let page = Page::read("README.md");
+    let blocks = page.blocks();
+    let table = blocks.iter().find_map(|block| {
+        let rows = block.text.strip_prefix("$ kubectl get asya ")?;
+        Some(rows.lines().skip(1).collect::<Vec<_>>())
+    });
+    let table = table.expect("README.md shows the output of kubectl get asya");
+    let definition = document(&definition_file("asyncactors.asya.sh"));
+    let columns = definition["spec"]["versions"][0]["additionalPrinterColumns"].as_array();
+    let columns = columns.unwrap().iter();
+    let shown_by_default = columns.filter(|column| column["priority"].as_i64().unwrap_or(0) == 0);
+    let own: Vec<&str> = shown_by_default
+        .filter_map(|column| column["name"].as_str())
+        .collect();
+    let expected = [
+        &["NAME"],
+        &own[..],
+        &["SYNCED", "READY", "COMPOSITION", "AGE"],
+    ]
+    .concat();
+    let header: Vec<&str> = table[0].split_whitespace().collect();
+    assert_eq!(header, expected);
+    for row in &table[1..] {
+        let status = row.split_whitespace().nth(1).unwrap_or_default();
+        let mut statuses = StatusReason::ALL.iter();
+        assert!(statuses.any(|known| known.as_str() == status), "{row}");
+    }
 }
 
 #[test]
