@@ -18,8 +18,12 @@ class Stream:
     def __init__(self, runtime, payload, **fields):
         self.connection = UnixConnection(runtime.socket_path)
         message = dict({"id": "m-1", "route": ROUTE, "payload": payload}, **fields)
-        self.connection.request("POST", "/invoke", json.dumps(message).encode(), EVENTS)
-        self.response = self.connection.getresponse()
+        try:
+            self.connection.request("POST", "/invoke", json.dumps(message).encode(), EVENTS)
+            self.response = self.connection.getresponse()
+        except BaseException:
+            self.connection.close()
+            raise
 
     def next(self):
         """`(name, data)` of the next event; None at the end of the answer."""
@@ -119,19 +123,20 @@ class Events(ProcessTestCase):
         body = json.loads(stream.response.read().decode())
         self.assertEqual(body["error"], "msg_parsing_error")
 
-    def test_a_message_that_is_given_back_is_a_503_or_a_broken_answer(self):
+    def test_a_message_that_is_given_back_has_no_answer_or_none_that_ends(self):
         runtime = self.start("streams.unavailable")
-        stream = self.stream(runtime, False)
-        self.assertEqual(stream.response.status, 503)
-        body = json.loads(stream.response.read().decode())
-        details = {"message": "the target is ending", "type": "GiveBack"}
-        self.assertEqual(body, {"error": "unavailable", "details": details})
+        with self.assertRaises(http.client.RemoteDisconnected):
+            Stream(runtime, False)
+        with self.assertRaises(http.client.RemoteDisconnected):
+            runtime.invoke(False)
         stream = self.stream(runtime, True)
         self.assertEqual(stream.next(), frame(1))
         with self.assertRaises((http.client.IncompleteRead, AssertionError)):
             self.assertIsNotNone(stream.next())
-        answer = runtime.invoke(False)
-        self.assertEqual((answer.status, answer.json["error"]), (503, "unavailable"))
+        self.assertEqual(runtime.request("GET", "/healthz").status, 200)
+        lines = [line for line in runtime.log if "given back" in line["message"]]
+        self.assertEqual([line["type"] for line in lines], ["GiveBack"] * 3)
+        self.assertIn("the target is ending", lines[0]["message"])
 
     def test_without_the_header_nothing_flies_and_frames_are_json(self):
         runtime = self.start("streams.flies")

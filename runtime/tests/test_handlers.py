@@ -45,8 +45,7 @@ class HandlerKinds(ProcessTestCase):
         for (name, payloads), runtime in zip(KINDS, runtimes):
             with self.subTest(name):
                 frames = [
-                    {"payload": payload, "route": NEXT_ROUTE, "headers": {}}
-                    for payload in payloads
+                    {"payload": payload, "route": NEXT_ROUTE, "headers": {}} for payload in payloads
                 ]
                 answer = runtime.invoke(2)
                 self.assertEqual((answer.status, answer.json), (200, {"frames": frames}))
@@ -105,6 +104,7 @@ UNSERIALISABLE = [
     ("depth", "builtins.list", "recursion"),
     ("iterator", "builtins.map", "at .: type 'builtins.map'"),
 ]
+
 
 def names(*kinds):
     """Short and qualified names of built-in classes."""

@@ -46,7 +46,12 @@ REFUSED = [
     ("an id says something", dict(ENVELOPE, id=""), "id: must not be empty", VALUE),
     ("no route", without("route"), "route: missing", VALUE),
     ("a route is no list", dict(ENVELOPE, route=[]), "route: expected dict, found list", TYPE),
-    ("a route is not null", dict(ENVELOPE, route=None), "route: expected dict, found NoneType", TYPE),
+    (
+        "a route is not null",
+        dict(ENVELOPE, route=None),
+        "route: expected dict, found NoneType",
+        TYPE,
+    ),
     ("no prev", without("route", "prev"), "route.prev: missing", VALUE),
     ("no curr", without("route", "curr"), "route.curr: missing", VALUE),
     ("no next", without("route", "next"), "route.next: missing", VALUE),

@@ -47,9 +47,13 @@ class Source(unittest.TestCase):
         program = "import " + ", ".join(sorted(imported))
         self.assertEqual(subprocess.call([sys.executable, "-I", "-S", "-c", program]), 0)
 
-    def test_the_newest_release_is_the_script(self):
-        newest = released_versions()[-1]
-        self.assertEqual(read(VERSIONS_DIR, newest, "asya_runtime.py"), read(SCRIPT))
+    def test_the_newest_release_has_the_files_of_the_runtime(self):
+        newest = os.path.join(VERSIONS_DIR, released_versions()[-1])
+        files = [name for name in os.listdir(RUNTIME_DIR) if name.endswith(".py")]
+        released = [name for name in os.listdir(newest) if name.endswith(".py")]
+        self.assertEqual(sorted(released), sorted(files))
+        for name in files:
+            self.assertEqual(read(newest, name), read(RUNTIME_DIR, name), name)
 
     def test_every_release_says_its_own_version(self):
         for version in released_versions():
@@ -59,9 +63,12 @@ class Source(unittest.TestCase):
 
 
 class Packages(unittest.TestCase):
+    """Also the modules for state proxies."""
+
     def files(self):
-        packages = (os.path.join(RUNTIME_DIR, name) for name in ("adapters", "end_actors"))
-        files = sorted(path for package in packages for path in glob.glob(package + "/*.py"))
+        packages = [os.path.join(RUNTIME_DIR, name) for name in ("adapters", "end_actors")]
+        packages.append(os.path.join(RUNTIME_DIR, "asya_state_"))
+        files = sorted(path for package in packages for path in glob.glob(package + "*/*.py") + glob.glob(package + "*.py"))
         self.assertGreater(len(files), 5, "the files are not where they are looked for")
         return files
 
@@ -73,7 +80,9 @@ class Packages(unittest.TestCase):
                     imported.update(name.name for name in node.names)
                 elif isinstance(node, ast.ImportFrom):
                     # A relative import would make a module's name depend on how it is started.
-                    self.assertEqual((node.level, node.module.split(".")[0]), (0, "adapters"))
+                    own = r"adapters(\..*)?|asya_state_\w+"
+                    self.assertEqual(node.level, 0)
+                    self.assertRegex(node.module, f"^({own})$")
         program = "import " + ", ".join(sorted(imported))
         self.assertEqual(subprocess.call([sys.executable, "-I", "-S", "-c", program]), 0)
 

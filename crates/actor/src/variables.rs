@@ -83,7 +83,9 @@ pub const VARIABLES: &[Variable] = variables! {
         "ASYA_RUNTIME_TIMEOUT": "how long a message may take; read when the pod is rendered, where the sidecar's is not set", "`resiliency.actorTimeout`";
         "ASYA_SOCKET_CHMOD": "mode of the socket", "`0o666`";
         "ASYA_SOCKET_DIR": "folder of the socket", "`/var/run/asya`";
+        "ASYA_STATE_PROXY_DIR": "folder of the sockets of state proxies", "`state` in `ASYA_SOCKET_DIR`";
         "ASYA_STATE_PROXY_MOUNTS": "`name:path:write=mode` of each state proxy, joined by `;`", "`stateProxy`";
+        "ASYA_STATE_PROXY_TIMEOUT": "how long a state proxy may take to start, and to answer", "`60s`";
         "ASYA_TARGET_URL": "where a REST adapter sends its requests", "`runtime.targetURL`, in mode Binding";
     }
     Sidecar {

@@ -9,10 +9,11 @@
       400           {"error": "msg_parsing_error", "details": {"message", "type"}}
       500           {"error": "processing_error",
                      "details": {"message", "type", "mro", "traceback"}}
-      503           {"error": "unavailable", "details": {"message", "type"}}: this pod cannot
-                    process the message now, return it to the queue
     GET /healthz    200 {"status": "ready"} or 503 {"status": "not_ready", "reason"}
     anything else   404 {"error": "not_found"}
+
+A connection that ends without an answer, or inside one, means that this pod cannot process the
+message: the sidecar returns it to the queue.
 
 Each connection carries one message and is read in a thread of its own, so that a silent client
 blocks nobody. By default the handler runs in the main thread, one message at a time, because
@@ -36,6 +37,7 @@ import functools
 import http
 import http.server
 import importlib
+import importlib.util
 import inspect
 import io
 import json
@@ -67,6 +69,8 @@ DEFAULT_TIMEOUT_SECONDS = 300.0  # what the sidecar allows for a message unless 
 READY_CHECK_SECONDS = 5.0  # between two readiness checks of a handler that has one
 RETRY_READY_SECONDS = 0.5  # the same while it is not ready
 EXIT_HUNG = 75  # a call outlived its caller; EX_TEMPFAIL of sysexits.h
+STATE_PROXY_MODULES = ("asya_state_client", "asya_state_files", "asya_state_proxy")
+STATE_PROXY_TIMEOUT_SECONDS = 60.0
 JSON_TYPE = b"application/json"
 EVENT_STREAM_TYPE = "text/event-stream"
 
@@ -529,8 +533,8 @@ class JsonAnswer:
         for piece in self.spool.pieces():
             self.connection.send_all(piece)
 
-    def fail(self, status, body):
-        self.connection.respond(status, body)
+    def fail(self, body):
+        self.connection.respond(500, body)
 
     def close(self):
         self.spool.close()
@@ -568,13 +572,7 @@ class EventAnswer:
     def end(self):
         self.connection.send_all(self.event(b"done", b"{}") + self.LAST)
 
-    def fail(self, status, body):
-        if status == 503:
-            if self.begun:  # no other way is left to say that the message is to be returned
-                self.connection.break_off()
-            else:
-                self.connection.respond(status, body)
-            return
+    def fail(self, body):
         events = self.event(b"error", body) + self.event(b"done", b"{}")
         self.connection.send_all(events + self.LAST)
 
@@ -809,6 +807,7 @@ class Runtime:
         self.socket_path = os.path.join(directory, "asya-runtime.sock")
         self.ready_path = os.path.join(directory, "runtime-ready")
         self.stop_signal = None
+        self.check = None  # the handler's own readiness check
         self.unready = "the handler is not loaded"
         self.running = set()  # calls
         self.lock = threading.Lock()  # around `running` and what is done to the ready file
@@ -844,6 +843,7 @@ class Runtime:
         try:
             # The directory outlives the container: what a killed process left would look ready.
             self.remove_files()
+            mount_state_proxies(self.environ)
             self.handler = load_handler(self.handler_name)
             self.takes_metadata = has_metadata_parameter(self.handler)
             # Not earlier: the handler's module may have installed signal handlers of its own.
@@ -857,15 +857,15 @@ class Runtime:
                 os.chmod(self.socket_path, int(mode, 8))
             self.listener.listen(LISTEN_BACKLOG)
             start_thread(self.accept_connections)
-            check = hook(self.handler, "asya_check_ready")
-            if check is None:
+            self.check = hook(self.handler, "asya_check_ready")
+            if self.check is None:
                 self.set_ready(None)
         except OSError as error:
             raise StartError(f"cannot listen on {self.socket_path!r}: {error}") from error
         fields = dict(socket=self.socket_path, handler=self.handler_name, version=VERSION)
         self.log("info", "listening", **fields)
-        if check is not None:
-            start_thread(self.follow_readiness, check)
+        if self.check is not None:
+            start_thread(self.follow_readiness)
 
     def set_ready(self, reason):
         """Creates or, with a reason, removes the ready file."""
@@ -874,25 +874,29 @@ class Runtime:
             if reason is not None:
                 with contextlib.suppress(FileNotFoundError):
                     os.remove(self.ready_path)
-            elif self.stop_signal is None or not self.closed():
+            elif not self.closed():
                 open(self.ready_path, "w").close()
 
     def closed(self):
         return self.listener.fileno() < 0
 
-    def follow_readiness(self, check):
+    def follow_readiness(self):
         """Asks the handler again and again whether it can process messages."""
         while not self.closed():
             try:
-                reason = None if check() is not False else "the handler's check failed"
+                reason = None if self.check() is not False else "the handler's check failed"
             except Exception as error:
                 reason = " ".join(text_of(error).split()) or type(error).__name__
-            if (reason is None) != (self.unready is None):
-                self.log("info", "ready" if reason is None else f"not ready: {reason}")
-                with contextlib.suppress(OSError):
-                    self.set_ready(reason)
-            self.unready = reason
+            self.change_readiness(reason)
             time.sleep(READY_CHECK_SECONDS if reason is None else RETRY_READY_SECONDS)
+
+    def change_readiness(self, reason):
+        """Says so once, and creates or removes the ready file; `reason` is None for ready."""
+        if (reason is None) != (self.unready is None):
+            self.log("info", "ready" if reason is None else f"not ready: {reason}")
+            with contextlib.suppress(OSError):
+                self.set_ready(reason)
+        self.unready = reason
 
     def watch_signals(self):
         """Lets a thread learn of every signal. Python runs its own handlers in the main thread
@@ -1085,12 +1089,13 @@ class Runtime:
             self.log("warning", "call ended after its caller had left", **fields)
             raise CallerGone("the caller closed the connection") from error
         if getattr(error, "asya_give_back", False):
-            self.log("warning", "message given back", **fields)
-            details = {key: details[key] for key in ("message", "type")}
-            call.answer.fail(503, to_json({"error": "unavailable", "details": details}).encode())
+            self.log("warning", f"message given back: {one_line(error)}", **fields)
+            if self.check is not None:
+                self.change_readiness("a message was given back")
+            call.connection.break_off()
             return
         self.log("error", "handler failed", **fields)
-        call.answer.fail(500, to_json({"error": "processing_error", "details": details}).encode())
+        call.answer.fail(to_json({"error": "processing_error", "details": details}).encode())
 
     def call_handler(self, call):
         """Produces the frames. The result determines the handler's kind, which also works for
@@ -1213,6 +1218,31 @@ def frames_below(frame):
         frames.append(frame)
         frame = frame.f_back
     return frames
+
+
+def mount_state_proxies(environ):
+    """Lets the handler use files of state proxies, by the modules beside this file."""
+    mounts = environ.get("ASYA_STATE_PROXY_MOUNTS", "").strip()
+    if not mounts:
+        return
+    timeout = duration(environ, "ASYA_STATE_PROXY_TIMEOUT", STATE_PROXY_TIMEOUT_SECONDS)
+    directory = environ.get("ASYA_STATE_PROXY_DIR") or os.path.join(
+        environ.get("ASYA_SOCKET_DIR") or "/var/run/asya", "state"
+    )
+    for name in STATE_PROXY_MODULES:
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+        if not os.path.exists(path):
+            raise StartError(
+                f"ASYA_STATE_PROXY_MOUNTS is set and {path!r} is missing: deliver it beside"
+                " asya_runtime.py"
+            )
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    try:
+        module.install(mounts, directory, timeout)
+    except ValueError as error:
+        raise StartError(f"ASYA_STATE_PROXY_MOUNTS is {mounts!r}: {error}") from error
 
 
 def keep_signals_from_children():
