@@ -5,9 +5,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tempfile::TempDir;
+use test_cluster::openssl;
 
 /// A certificate authority, with a folder for what it signs.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Authority {
     /// When `openssl` is missing or fails.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let openssl = |args: &[&str]| openssl(folder.path(), args);
+        let openssl = |args: &[&str]| openssl::run(folder.path(), args);
         openssl(&["genrsa", "-traditional", "-out", "ca.key", "2048"]);
         openssl(&[
             "req",
@@ -63,7 +63,7 @@ impl Authority {
     fn sign_for(&self, name: &str, usage: &str, days: i32) -> Leaf {
         let folder = tempfile::Builder::new().tempdir_in(self.folder.path());
         let folder = folder.expect("a folder for the certificate").keep();
-        let openssl = |args: &[&str]| openssl(&folder, args);
+        let openssl = |args: &[&str]| openssl::run(&folder, args);
         fs::copy(self.folder.path().join("ca.crt"), folder.join("ca.crt"))
             .expect("ca.crt is there");
         fs::write(
@@ -127,18 +127,4 @@ impl Leaf {
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
-}
-
-fn openssl(folder: &Path, args: &[&str]) {
-    let output = Command::new("openssl")
-        .args(args)
-        .current_dir(folder)
-        .output()
-        .expect("openssl is installed (Debian package openssl)");
-    assert!(
-        output.status.success(),
-        "openssl {}: {}",
-        args.join(" "),
-        String::from_utf8_lossy(&output.stderr)
-    );
 }

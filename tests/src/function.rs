@@ -5,6 +5,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use function_sdk_rust::proto::v1::function_runner_service_client::FunctionRunnerServiceClient;
+use test_cluster::process::{self, Signal};
 use tonic::transport::{Channel, Endpoint};
 
 use crate::{metrics, program};
@@ -132,16 +133,8 @@ impl Function {
     }
 
     /// Asks the process to end, as the kubelet does.
-    ///
-    /// # Panics
-    /// When the signal cannot be sent.
     pub fn terminate(&self) {
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill")
-            .args(["-TERM", &pid])
-            .status()
-            .expect("kill is installed");
-        assert!(sent.success(), "SIGTERM to {pid}");
+        process::signal(self.child.id(), Signal::TERM);
     }
 
     /// Waits until the process has ended.

@@ -32,7 +32,7 @@ async fn main() -> ExitCode {
     match serve(Echo, &args).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // With standard error gone there is nobody left to tell.
+            // If standard error is closed, there is nowhere to report to.
             let _ = writeln!(io::stderr(), "cannot serve: {error}");
             ExitCode::FAILURE
         }

@@ -20,7 +20,7 @@ impl Report {
         Self { file }
     }
 
-    /// The words that go before a program.
+    /// The arguments before a program.
     pub(crate) fn command(&self) -> [String; 3] {
         [
             "valgrind".to_owned(),

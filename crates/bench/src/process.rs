@@ -7,13 +7,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// How long a program may take to listen, under a tool that slows it down fifty times too.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How exactly the moment is known from which on it listens.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// A running function without TLS. It is killed when this value goes.
+/// A running function without TLS. It is killed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
@@ -24,15 +25,15 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts the program, with the words of `before` in front of it, and waits until it listens.
+    /// Starts the program, with the arguments of `before` in front of it, and waits until it listens.
     pub(crate) fn start(program: &Path, before: &[String]) -> Result<Self> {
         let shown = program.display();
         let port = free_port()?;
-        let words = before.iter().map(PathBuf::from);
-        let words: Vec<PathBuf> = words.chain([program.to_owned()]).collect();
+        let arguments = before.iter().map(PathBuf::from);
+        let arguments: Vec<PathBuf> = arguments.chain([program.to_owned()]).collect();
         let begin = Instant::now();
-        let child = Command::new(&words[0])
-            .args(&words[1..])
+        let child = Command::new(&arguments[0])
+            .args(&arguments[1..])
             .args(["--insecure", "--address", &format!("127.0.0.1:{port}")])
             .args(["--metrics-address", ""])
             .env_clear()
@@ -86,9 +87,8 @@ impl Process {
     /// Asks it to end, and waits for that. No client may be connected: a stock server waits for
     /// those that are.
     pub(crate) async fn end(mut self) -> Result<()> {
-        let pid = self.child.id().to_string();
-        let kill = Command::new("kill").args(["-TERM", &pid]).status();
-        kill.context("cannot start `kill`")?;
+        let id = Pid::from_child(&self.child);
+        kill_process(id, Signal::TERM).context("cannot ask it to end")?;
         let begin = Instant::now();
         while self
             .child

@@ -22,7 +22,7 @@ use provider_asya::conditions;
 use provider_asya::kinds::{ProviderConfig, Queue};
 use rig::cluster::Cluster;
 use rig::moto::{Moto, REGION};
-use rig::process::{Process, free_ports};
+use rig::process::{Process, Signal};
 use rig::provider_fixture::{self, Queues};
 use rig::rabbitmq::RabbitMq;
 use serde_json::{Value, json};
@@ -224,7 +224,7 @@ fn every_queue_holds(count: u64) -> BTreeMap<String, u64> {
 }
 
 fn start(kubeconfig: &Path, folder: &Path) -> Process {
-    let [port] = free_ports();
+    let [port] = rig::ports::reserve();
     let mut command = Command::new(env!("CARGO_BIN_EXE_provider-asya"));
     command
         .env_clear()
@@ -235,7 +235,7 @@ fn start(kubeconfig: &Path, folder: &Path) -> Process {
 
 /// Ends the program as the kubelet does; it has to follow in time.
 async fn terminate(mut provider: Process) {
-    provider.signal("TERM");
+    provider.signal(Signal::TERM);
     rig::until("the provider ends", || {
         let has_ended = provider.has_ended();
         async move { has_ended.then_some(()) }

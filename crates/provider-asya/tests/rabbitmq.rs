@@ -403,7 +403,7 @@ async fn faults_say_what_is_wrong(broker: &RabbitMq) {
         "{error}"
     );
 
-    let [port] = rig::process::free_ports();
+    let [port] = rig::ports::reserve();
     let down = Broker::new(
         login(&format!("http://127.0.0.1:{port}"), "guest", "guest"),
         COUNTING,

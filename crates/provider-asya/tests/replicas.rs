@@ -22,7 +22,7 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::discovery::{self, Scope};
 use kube::{Api, Client, ResourceExt as _};
 use provider_asya::kinds::Queue;
-use rig::process::{Process, free_ports};
+use rig::process::{Process, Signal};
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "crossplane-system";
@@ -61,14 +61,14 @@ async fn one_replica_works_and_another_takes_over() {
     assert!(first.has_made_passes(), "the holder works");
     assert!(!second.has_made_passes(), "and nobody else does");
 
-    first.process.signal("KILL");
+    first.process.signal(Signal::KILL);
     fixture.until_held_by("second").await;
     fixture.until_worked_on("two").await;
     assert!(second.has_made_passes());
 
     let mut third = fixture.start("third");
     fixture.until_ready(&mut third).await;
-    second.process.signal("TERM");
+    second.process.signal(Signal::TERM);
     assert_eq!(second.end().await, Some(0), "it was asked to end");
     fixture.until_held_by("third").await;
 
@@ -135,7 +135,7 @@ impl Fixture {
     }
 
     fn start(&self, name: &'static str) -> Replica {
-        let [port] = free_ports();
+        let [port] = rig::ports::reserve();
         let mut command = Command::new(env!("CARGO_BIN_EXE_provider-asya"));
         command
             .env_clear()

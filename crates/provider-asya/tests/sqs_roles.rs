@@ -22,7 +22,7 @@ use provider_asya::kinds::{ClusterProviderConfig, Queue};
 use rig::cluster::Cluster;
 use rig::fake_sqs::FakeSqs;
 use rig::fake_sts::{FakeSts, SESSION_TOKEN};
-use rig::process::{Process, free_ports};
+use rig::process::Process;
 use rig::provider_fixture::{self, Queues};
 use serde_json::json;
 
@@ -109,7 +109,7 @@ async fn warnings(client: &Client) -> Vec<String> {
 
 /// The program, with what EKS puts into a pod whose ServiceAccount has a role.
 fn start(kubeconfig: &Path, sts: &str, folder: &Path) -> Process {
-    let [port] = free_ports();
+    let [port] = rig::ports::reserve();
     let token = folder.join("token");
     fs::write(&token, "token-of-the-pod").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_provider-asya"));

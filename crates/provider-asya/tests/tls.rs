@@ -18,7 +18,6 @@ use k8s_openapi::api::core::v1::Secret;
 use provider_asya::kinds::ProviderConfig;
 use provider_asya::timings::Timings;
 use rig::certificates::Certificates;
-use rig::process::free_ports;
 use rig::provider_fixture::{self, ProviderFixture, Queues};
 use rig::rabbitmq::RabbitMq;
 use serde_json::{Value, json};
@@ -32,7 +31,7 @@ async fn a_broker_is_trusted_by_its_own_authority_alone() {
         return;
     }
     let (own, other) = (Certificates::make("own"), Certificates::make("other"));
-    let [port] = free_ports();
+    let [port] = rig::ports::reserve();
     let timings = Timings {
         // Secrets that change are noticed at once.
         credentials: Duration::from_millis(100),

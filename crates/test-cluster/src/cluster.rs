@@ -12,10 +12,10 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::process::{Process, free_ports};
-use crate::{PATIENCE, components, node, openssl};
+use crate::process::Process;
+use crate::watchdog::Folder;
+use crate::{PATIENCE, components, node, openssl, ports};
 
 /// The controllers that every cluster has.
 const CONTROLLERS: [&str; 3] = [
@@ -35,7 +35,7 @@ pub struct Cluster {
     // Those that were started later need the earlier ones.
     processes: Vec<Process>,
     port: u16,
-    folder: TempDir,
+    folder: Folder,
 }
 
 impl Cluster {
@@ -57,9 +57,9 @@ impl Cluster {
     }
 
     async fn start_with(controllers: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = Folder::new();
         let dir = folder.path();
-        let [port, etcd, peer, manager] = free_ports();
+        let [port, etcd, peer, manager] = ports::reserve();
         make_certificates(dir);
         let user = json!({
             "client-certificate": dir.join("admin.crt"), "client-key": dir.join("admin.key")});
@@ -187,7 +187,7 @@ impl Cluster {
 }
 
 fn start_etcd(dir: &Path, url: &str, peer: u16) -> Process {
-    let mut command = Command::new("etcd");
+    let mut command = Command::new(components::program("etcd"));
     command.arg("--data-dir").arg(dir.join("etcd")).args([
         "--unsafe-no-fsync",
         "--log-level",
@@ -234,9 +234,6 @@ fn start_api_server(dir: &Path, etcd_url: &str, port: u16) -> Process {
         "--authorization-mode",
         "RBAC",
         "--enable-priority-and-fairness=false",
-        // That takes an etcd which tells progress. Debian's does not, and kwok tries again and again
-        // unless it is told at once.
-        "--feature-gates=WatchList=false",
     ]);
     Process::start("kube-apiserver", &mut command, dir)
 }

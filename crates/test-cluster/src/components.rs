@@ -1,15 +1,33 @@
 //! Where the real components are, as `cargo xtask real` built them.
 
 use std::env;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Whether the tests of this shall do nothing; says so if they shall.
+/// Whether the tests of `what` are skipped because `ASYA_SKIP_REAL` is `1`; records it if they are.
 pub fn is_skipped(what: &str) -> bool {
     let is_skipped = env::var_os("ASYA_SKIP_REAL").is_some_and(|value| value == "1");
     if is_skipped {
-        println!("{what}: left out, since ASYA_SKIP_REAL is 1");
+        record_skipped(what, "real components");
     }
     is_skipped
+}
+
+/// Prints that tests are skipped for want of a component, and appends it to the file that
+/// `ASYA_SKIPPED_TESTS` names.
+///
+/// # Panics
+/// If that file cannot be written.
+pub fn record_skipped(what: &str, component: &str) {
+    println!("{what}: skipped without {component}");
+    if let Some(path) = env::var_os("ASYA_SKIPPED_TESTS") {
+        let line = format!("{component}\t{what}\n");
+        let file = OpenOptions::new().append(true).create(true).open(&path);
+        // One write each: several programs may append.
+        file.and_then(|mut file| file.write_all(line.as_bytes()))
+            .unwrap_or_else(|error| panic!("cannot append to {path:?}: {error}"));
+    }
 }
 
 /// A program, such as `crossplane`.

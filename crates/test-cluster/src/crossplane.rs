@@ -9,12 +9,12 @@ use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::cluster::Cluster;
-use crate::process::{Process, free_ports};
+use crate::process::Process;
 use crate::rights::{self, Rights};
-use crate::{components, health, objects, openssl, until};
+use crate::watchdog::Folder;
+use crate::{components, health, objects, openssl, ports, until};
 
 /// Where Crossplane lives.
 pub const NAMESPACE: &str = "crossplane-system";
@@ -33,7 +33,7 @@ const TRIES: usize = 10;
 pub struct Crossplane {
     // Processes end before the folder goes.
     processes: Vec<Process>,
-    folder: TempDir,
+    folder: Folder,
     client: Client,
     /// Port of core's metrics.
     pub metrics: u16,
@@ -88,7 +88,7 @@ impl Crossplane {
 
     async fn start_as(cluster: &Cluster, kubeconfig: &Path, runtime: &str, flags: &[&str]) -> Self {
         let client = cluster.client().await;
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = Folder::new();
         let dir = folder.path();
         for name in ["kinds", "client", "xpkg", "xfn"] {
             fs::create_dir(dir.join(name)).expect("a folder");
@@ -100,7 +100,7 @@ impl Crossplane {
         initialise(kubeconfig, dir).await;
         let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
         write_secret(&secrets, "crossplane-tls-client", &dir.join("client")).await;
-        let [port, metrics] = free_ports();
+        let [port, metrics] = ports::reserve();
         let mut command = command(kubeconfig, dir);
         command
             .args(["core", "start"])

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
-use tempfile::TempDir;
 
 use crate::cluster::Cluster;
-use crate::process::{Process, free_ports};
-use crate::{components, health, objects, openssl, until};
+use crate::process::Process;
+use crate::watchdog::Folder;
+use crate::{components, health, objects, openssl, ports, until};
 
 /// The component's name.
 const OPERATOR: &str = "keda-operator";
@@ -24,7 +24,7 @@ const NAMESPACE: &str = "keda";
 pub struct Keda {
     // The process ends before its folder goes.
     _operator: Process,
-    folder: TempDir,
+    folder: Folder,
 }
 
 impl Keda {
@@ -38,12 +38,12 @@ impl Keda {
             "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
         let made = objects::apply(&client, &namespace).await;
         made.expect("a namespace");
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = Folder::new();
         let dir = folder.path();
         let certificates = dir.join("certificates");
         fs::create_dir(&certificates).expect("a folder");
         make_certificates(&certificates);
-        let [metrics, probe, service] = free_ports();
+        let [metrics, probe, service] = ports::reserve();
         let address = |port: u16| format!("127.0.0.1:{port}");
         let mut command = Command::new(components::program(OPERATOR));
         command
@@ -78,17 +78,15 @@ impl Keda {
     }
 }
 
-/// Whether the tests of this shall do nothing, since the operator is optional and was not built, or
-/// since tests of real components are left out; says so if they shall.
+/// Whether the tests of `what` are skipped because the optional operator was not built, or because all
+/// tests of real components are; records it if they are.
 pub fn is_skipped(what: &str) -> bool {
     if components::is_skipped(what) {
         return true;
     }
     let is_missing = !components::has_program(OPERATOR);
     if is_missing {
-        println!(
-            "{what}: left out, since {OPERATOR} is not built: run `cargo xtask real --only {OPERATOR}`"
-        );
+        components::record_skipped(what, OPERATOR);
     }
     is_missing
 }

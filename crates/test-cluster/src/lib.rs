@@ -1,8 +1,9 @@
-//! Real components for tests, each a process on loopback that ends with the value
-//! that stands for it.
+//! Real components for tests: a Kubernetes API server, Crossplane, KEDA, brokers.
 //!
-//! `cargo xtask real` builds most of them; etcd and RabbitMQ are Debian's, and moto, which stands
-//! for SQS, is a Python package.
+//! Each is a process on loopback that is killed when the value that represents it is dropped, or when
+//! the test program ends ([`watchdog`]). [`shared`] lets the tests of a program share what is expensive
+//! to start. `cargo xtask real` builds most components; RabbitMQ is a package of the system, and moto,
+//! which stands in for SQS, a Python package.
 
 pub mod cluster;
 pub mod components;
@@ -15,27 +16,30 @@ pub mod namespace;
 mod node;
 pub mod objects;
 pub mod openssl;
+pub mod ports;
 pub mod process;
 pub mod rabbitmq;
 pub mod registry;
 pub mod rights;
+pub mod shared;
 pub mod usage;
+pub mod watchdog;
 
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-/// How long anything may take that a test waits for.
+/// How long a test waits for anything, by default 2 minutes.
 pub const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Asks again until there is an answer.
+/// Polls every 50 ms until there is an answer, and returns it.
 ///
 /// # Panics
-/// When there is none in time.
+/// If there is none within [`PATIENCE`].
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, ask: impl FnMut() -> F) -> T {
     until_within(PATIENCE, what, ask).await
 }
 
-/// Like [`until`], for what may take longer or shorter.
+/// Like [`until`], with a deadline of its own.
 ///
 /// # Panics
 /// When there is no answer in time.
@@ -51,7 +55,7 @@ pub async fn until_within<T, F: Future<Output = Option<T>>>(
         }
         assert!(
             Instant::now() < deadline,
-            "waited {patience:?} in vain until {what}"
+            "waited {patience:?} without success until {what}"
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

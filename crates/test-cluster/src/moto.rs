@@ -3,15 +3,16 @@
 //! It does not do everything that SQS does: it checks no ranges, gives away
 //! names that were deleted just now, and never throttles.
 
+use std::fs::{self, File};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::process::{Process, free_ports};
-use crate::{components, http, until};
+use crate::process::Process;
+use crate::watchdog::Folder;
+use crate::{components, http, ports, until};
 
 /// Says for which region and service a request is; the signature is never checked.
 const SCOPE: &str = "AWS4-HMAC-SHA256 \
@@ -21,7 +22,7 @@ const SCOPE: &str = "AWS4-HMAC-SHA256 \
 pub struct Moto {
     // The process ends before its folder goes.
     _server: Process,
-    _folder: TempDir,
+    _folder: Folder,
     port: u16,
     /// URL of the service.
     pub endpoint: String,
@@ -33,8 +34,8 @@ impl Moto {
     /// # Panics
     /// When it does not.
     pub async fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let [port] = free_ports();
+        let folder = Folder::new();
+        let [port] = ports::reserve();
         let mut command = Command::new(program());
         command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
         let mut server = Process::start("moto", &mut command, folder.path());
@@ -71,18 +72,25 @@ impl Moto {
     }
 }
 
-/// The program, installed into a virtual environment beside the real components if it is missing.
+/// The program, installed into a virtual environment beside the real components at its pinned version.
 fn program() -> PathBuf {
     let folder = components::folder().join("moto");
-    let program = folder.join("bin/moto_server");
-    if !program.is_file() {
-        run(Command::new("python3").args(["-m", "venv"]).arg(&folder));
-        let requirements = Path::new(env!("CARGO_MANIFEST_DIR")).join("moto-requirements.txt");
-        run(Command::new(folder.join("bin/pip"))
-            .args(["install", "--quiet", "-r"])
-            .arg(requirements));
+    let requirements = Path::new(env!("CARGO_MANIFEST_DIR")).join("moto-requirements.txt");
+    let pinned = fs::read_to_string(&requirements).expect("the versions are pinned");
+    let stamp = folder.join("requirements.txt");
+    // Other tests may install it at the same time.
+    fs::create_dir_all(&folder).expect("a folder for moto");
+    let lock = File::create(folder.join("lock")).expect("a lock");
+    lock.lock().expect("a lock");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == pinned) {
+        return folder.join("bin/moto_server");
     }
-    program
+    run(Command::new("python3").args(["-m", "venv"]).arg(&folder));
+    run(Command::new(folder.join("bin/pip"))
+        .args(["install", "--quiet", "-r"])
+        .arg(requirements));
+    fs::write(&stamp, pinned).expect("the folder can be written");
+    folder.join("bin/moto_server")
 }
 
 fn run(command: &mut Command) {

@@ -8,8 +8,8 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::process::{Process, free_ports};
-use crate::{components, objects, until};
+use crate::process::Process;
+use crate::{components, objects, ports, until};
 
 const NAME: &str = "node";
 
@@ -30,7 +30,7 @@ pub(crate) async fn start(cluster: &Cluster) -> [Process; 2] {
     let untainted = Patch::Merge(json!({"spec": {"taints": null}}));
     let patched = nodes.patch(NAME, &PatchParams::default(), &untainted).await;
     patched.expect("a node without a taint");
-    let [scheduler, kwok] = free_ports();
+    let [scheduler, kwok] = ports::reserve();
     let mut processes = [
         start_scheduler(cluster, scheduler),
         start_kwok(cluster, kwok),

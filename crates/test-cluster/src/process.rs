@@ -1,11 +1,18 @@
-//! A process of the rig's own, and the ports and folders for it.
+//! A process of a component, with its log.
 
 use std::fs::File;
-use std::net::TcpListener;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// A running process. It is killed, by its id, when this value goes.
+pub use rustix::process::Signal;
+use rustix::process::{Pid, kill_process, kill_process_group};
+
+use crate::watchdog;
+
+/// A running process and its children: one process group.
+///
+/// The group is killed when this value is dropped, or when the test program ends.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -14,6 +21,9 @@ pub struct Process {
 
 impl Process {
     /// Starts the command with its output in `<folder>/<name>.log`.
+    ///
+    /// # Panics
+    /// If it does not start.
     pub fn start(name: &str, command: &mut Command, folder: &Path) -> Self {
         let log = File::create(folder.join(format!("{name}.log"))).expect("a log file");
         let errors = log.try_clone().expect("a second handle of the log file");
@@ -21,17 +31,22 @@ impl Process {
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(errors)
+            .process_group(0)
             .spawn()
             .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        watchdog::started(child.id());
         Self {
             name: name.to_owned(),
             child,
         }
     }
 
-    /// Fails when the process has ended, with the end of its log.
+    /// Fails if the process has ended, with the end of its log.
+    ///
+    /// # Panics
+    /// Then.
     pub fn check(&mut self, folder: &Path) {
-        if let Some(status) = self.child.try_wait().expect("the process can be asked") {
+        if let Some(status) = self.exit_status() {
             let path = folder.join(format!("{}.log", self.name));
             let log = std::fs::read_to_string(path).unwrap_or_default();
             let lines: Vec<&str> = log.lines().rev().take(15).collect();
@@ -39,17 +54,13 @@ impl Process {
         }
     }
 
-    /// Sends a signal, such as `TERM`.
-    pub fn signal(&self, signal: &str) {
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill")
-            .args([&format!("-{signal}"), &pid])
-            .status();
-        assert!(
-            sent.expect("kill is installed").success(),
-            "SIG{signal} to {}",
-            self.name
-        );
+    /// Sends a signal to the process, not to its children.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal)
+            .unwrap_or_else(|error| panic!("{signal:?} to {}: {error}", self.name));
     }
 
     /// Its process id.
@@ -62,7 +73,10 @@ impl Process {
         self.exit_status().is_some()
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
+    ///
+    /// # Panics
+    /// If the system does not answer.
     pub fn exit_status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("the process can be asked")
     }
@@ -70,16 +84,19 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already, which is as good.
-        drop(self.child.kill());
-        drop(self.child.wait());
+        // Before the process is reaped, its number is nobody else's. If it has ended by itself, its
+        // children have, too, or were ended by whoever started it.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+            drop(self.child.wait());
+        }
+        watchdog::ended(self.child.id());
     }
 }
 
-/// Ports that nobody listens on.
-pub fn free_ports<const N: usize>() -> [u16; N] {
-    // All are held at once, so that they differ.
-    let listeners: [TcpListener; N] =
-        std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    listeners.map(|listener| listener.local_addr().expect("a bound listener").port())
+/// Sends a signal to a process that is a child of a component, if it still runs.
+pub fn signal(id: u32, signal: Signal) {
+    let id = i32::try_from(id).ok().and_then(Pid::from_raw);
+    // One that has ended just now needs no signal.
+    let _ = id.map(|id| kill_process(id, signal));
 }

@@ -7,10 +7,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::process::{Process, free_ports};
-use crate::{http, until, until_within};
+use crate::process::{self, Process, Signal};
+use crate::watchdog::Folder;
+use crate::{http, ports, until, until_within};
 
 /// The server's own script; that in `sbin` changes the user.
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
@@ -29,7 +29,7 @@ pub struct RabbitMq {
     _epmd: Process,
     epmd: u16,
     distribution: u16,
-    folder: TempDir,
+    folder: Folder,
     /// Port of AMQP, on 127.0.0.1.
     pub amqp: u16,
     /// Port of the management API, on 127.0.0.1.
@@ -54,9 +54,9 @@ impl RabbitMq {
             Path::new(SERVER).is_file(),
             "install the Debian package rabbitmq-server"
         );
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = Folder::new();
         let dir = folder.path();
-        let [amqp, management, epmd, distribution] = free_ports();
+        let [amqp, management, epmd, distribution] = ports::reserve();
         fs::write(
             dir.join("rabbitmq.conf"),
             format!(
@@ -94,13 +94,13 @@ impl RabbitMq {
 
     /// Kills the node, as when its machine loses power.
     pub async fn kill(&mut self) {
-        self.signal("KILL");
+        self.signal(Signal::KILL);
         self.until_it_is_gone().await;
     }
 
     /// Asks the node to end, as a rollout of brokers does.
     pub async fn stop(&mut self) {
-        self.signal("TERM");
+        self.signal(Signal::TERM);
         self.until_it_is_gone().await;
     }
 
@@ -136,14 +136,11 @@ impl RabbitMq {
     }
 
     /// The script has started the node as a child of its own, which writes its number there.
-    fn signal(&self, signal: &str) {
+    fn signal(&self, signal: Signal) {
         let file = self.folder.path().join("pid");
-        if let Ok(node) = fs::read_to_string(&file) {
-            drop(
-                Command::new("kill")
-                    .args(["-s", signal, node.trim()])
-                    .output(),
-            );
+        let node = fs::read_to_string(&file).unwrap_or_default();
+        if let Ok(node) = node.trim().parse() {
+            process::signal(node, signal);
             drop(fs::remove_file(file));
         }
     }
@@ -166,7 +163,7 @@ impl RabbitMq {
 
 impl Drop for RabbitMq {
     fn drop(&mut self) {
-        self.signal("KILL");
+        self.signal(Signal::KILL);
     }
 }
 

@@ -4,17 +4,16 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
-use tempfile::TempDir;
-
-use crate::process::{Process, free_ports};
-use crate::{components, until};
+use crate::process::Process;
+use crate::watchdog::Folder;
+use crate::{components, ports, until};
 
 /// A registry that forgets everything when it ends. Crossplane's parts speak plain HTTP to it,
 /// since it is on 127.0.0.1.
 pub struct Registry {
     // The process ends before its folder goes.
     _server: Process,
-    folder: TempDir,
+    folder: Folder,
     port: u16,
 }
 
@@ -24,8 +23,8 @@ impl Registry {
     /// # Panics
     /// When it does not.
     pub async fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let [port] = free_ports();
+        let folder = Folder::new();
+        let [port] = ports::reserve();
         let mut command = Command::new(components::program("registry"));
         command.args(["--port", &port.to_string()]);
         let mut server = Process::start("registry", &mut command, folder.path());

@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::Verdict;
 use crate::real::{self, Extent};
-use crate::test::{Results, SKIP_REAL_VARIABLE, heading, stream};
+use crate::test::{Results, SKIP_REAL_VARIABLE, Totals, heading, stream};
 use crate::workspace::{self, shown};
 
 /// How many cases.
@@ -54,7 +54,7 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
             .env_remove(SKIP_REAL_VARIABLE)
             .current_dir(root);
         heading(&format!("{cases} cases: {}", shown(&command)), out)?;
-        if !stream(&mut command, Results::Stdout, &mut Vec::new(), out)? {
+        if !stream(&mut command, Results::Stdout, &mut Totals::default(), out)? {
             writeln!(out, "failed: {}", shown(&command))?;
             return Ok(Verdict::Fails);
         }

@@ -103,7 +103,7 @@ const GENERATED: &[Generated] = &[
     },
 ];
 
-/// A manifest with a first line that says where it comes from.
+/// A manifest with a first line about its origin.
 fn manifest(object: &serde_json::Value) -> Result<String> {
     let text = actor::yaml::write(object)?;
     Ok(format!(

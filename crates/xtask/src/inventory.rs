@@ -1,6 +1,6 @@
 //! The page about what our programs depend on, and why.
 //!
-//! The reasons stand in the root `Cargo.toml`, behind each dependency, where whoever adds one sees
+//! The reasons stand in the root `Cargo.toml`, behind each dependency, where anyone who adds one sees
 //! those of the others. None is listed without.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,8 +6,8 @@
 //! - `tidy` enforces what neither the compiler nor clippy can;
 //! - `deny` judges licences and sources of everything in the dependency graph;
 //! - `bench` measures the functions against a stock echo function;
-//! - `fuzz` runs the property tests with as many cases as one likes;
-//! - `test` runs every test there is, in the order in which they need each other;
+//! - `fuzz` runs the property tests with any number of cases;
+//! - `test` runs every test, and installs or builds what they need;
 //! - `e2e` plays the life of an actor on real parts, KEDA's operator among them;
 //! - `loss` counts messages that are lost or doubled while things break;
 //! - `scale` measures what a thousand actors cost.
@@ -68,11 +68,7 @@ enum Task {
     /// Send arbitrary and mutated requests through every function
     Fuzz(fuzz::Options),
     /// Run every test: Rust, documentation, runtime script
-    Test {
-        /// Leave out the real components and the tests that need them
-        #[arg(long)]
-        no_real: bool,
-    },
+    Test(test::Options),
     /// Play the life of an actor on real parts, KEDA among them, and print how long things take
     ///
     /// Our packages are installed from a registry of the test's own, and all have the rights that
@@ -99,7 +95,7 @@ fn main() -> ExitCode {
         Ok(Verdict::Fails) => ExitCode::FAILURE,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // With standard error gone there is nobody left to tell.
+            // If standard error is closed, there is nowhere to report to.
             let _ = writeln!(io::stderr(), "error: {error:#}");
             ExitCode::from(2)
         }
@@ -116,19 +112,19 @@ fn run(task: Task, out: &mut impl Write) -> Result<Verdict> {
         Task::Deny(options) => deny::run(&root, &options, out),
         Task::Bench(options) => bench::run(&root, &options, out),
         Task::Fuzz(options) => fuzz::run(&root, &options, out),
-        Task::Test { no_real } => test::run(&root, no_real, out),
+        Task::Test(options) => test::run(&root, &options, out),
         Task::E2e => e2e::run(&root, out),
         Task::Loss(options) => loss::run(&root, &options, out),
         Task::Scale(options) => scale::run(&root, &options, out),
     }
 }
 
-/// What goes before the cause when something cannot be done with a file or folder.
+/// The start of an error message about a file or folder; the cause follows.
 fn cannot(act: &str, path: &Path) -> String {
     format!("cannot {act} `{}`", path.display())
 }
 
-/// Whether the reader of our output went away, as in `cargo xtask real --list | head -1`.
+/// Whether the reader of our output has closed it, as in `cargo xtask real --list | head -1`.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()

@@ -177,7 +177,7 @@ pub(crate) fn shown(command: &Command) -> String {
     let name = program.file_name().unwrap_or_else(|| command.get_program());
     std::iter::once(name)
         .chain(command.get_args())
-        .map(|word| word.to_string_lossy())
+        .map(|argument| argument.to_string_lossy())
         .collect::<Vec<_>>()
         .join(" ")
 }

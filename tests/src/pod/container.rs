@@ -6,6 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use test_cluster::process::{self, Signal};
 use tokio::task::JoinHandle;
 
 use super::template::Process;
@@ -79,20 +80,13 @@ impl Container {
         self.life().restarts
     }
 
-    /// Sends a signal, such as `TERM`, unless the process has ended.
-    ///
-    /// # Panics
-    /// When it cannot be sent.
-    pub(super) fn signal(&self, signal: &str) {
+    /// Sends a signal, unless the process has ended.
+    pub(super) fn signal(&self, signal: Signal) {
         // With the lock held nobody waits for the process, so that its id is nobody else's.
         let mut life = self.life();
         life.tend();
         if life.ended.is_none() {
-            let pid = life.child.id().to_string();
-            let sent = Command::new("kill")
-                .args([&format!("-{signal}"), &pid])
-                .status();
-            assert!(sent.expect("kill is installed").success(), "SIG{signal}");
+            process::signal(life.child.id(), signal);
         }
     }
 

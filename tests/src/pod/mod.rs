@@ -17,6 +17,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use test_cluster::process::Signal;
 use test_cluster::until;
 
 pub use container::Container;
@@ -172,7 +173,7 @@ impl Pod {
         }
         let start = Instant::now();
         for name in order {
-            self.container(name).signal("TERM");
+            self.container(name).signal(Signal::TERM);
         }
         let mut processes = Vec::new();
         for container in &self.containers {

@@ -1,10 +1,9 @@
-//! An authority of the rig's own, and what it certifies.
+//! A certificate authority for tests, and certificates that it signs.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use tempfile::TempDir;
+use test_cluster::openssl;
 
 /// An authority and the certificate of a server on loopback, made by `openssl`.
 pub struct Certificates(TempDir);
@@ -24,7 +23,7 @@ impl Certificates {
             "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 \
              -extfile server.ext -out server.crt",
         ] {
-            openssl(dir, line);
+            openssl::run(dir, &line.split_whitespace().collect::<Vec<_>>());
         }
         Self(folder)
     }
@@ -43,13 +42,4 @@ impl Certificates {
              management.ssl.keyfile = {dir}/server.key\n"
         )
     }
-}
-
-fn openssl(dir: &Path, line: &str) {
-    let mut command = Command::new("openssl");
-    command.args(line.split_whitespace()).current_dir(dir);
-    let output = command.output();
-    let output = output.expect("openssl is installed (Debian package openssl)");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "openssl {line}: {errors}");
 }

@@ -24,4 +24,5 @@ pub mod rabbitmq;
 pub mod reverter;
 
 pub use test_cluster::components::is_skipped;
-pub use test_cluster::{PATIENCE, cluster, process, until};
+pub use test_cluster::shared::{self, Shared};
+pub use test_cluster::{PATIENCE, cluster, ports, process, until};

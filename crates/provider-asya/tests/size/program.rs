@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use test_cluster::usage::{self, Usage};
 
-use crate::rig::process::{Process, free_ports};
+use crate::rig::process::Process;
 
 /// How long thousands of queues may take.
 const PATIENCE: Duration = Duration::from_hours(1);
@@ -31,7 +31,7 @@ pub(crate) struct Look {
 impl Program {
     /// Starts it with no flags but where its metrics are.
     pub(crate) fn start(kubeconfig: &Path, folder: &Path) -> Self {
-        let [port] = free_ports();
+        let [port] = crate::rig::ports::reserve();
         let mut command = Command::new(optimised());
         command
             .env_clear()

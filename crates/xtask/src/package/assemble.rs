@@ -40,7 +40,7 @@ pub(super) struct Workshop<'a> {
     pub(super) python: Option<Base>,
 }
 
-/// What an image is made of, and the document that says what is in it.
+/// The layers of an image, and its bill of materials.
 #[derive(Debug)]
 pub(super) struct Assembled {
     pub(super) recipe: Recipe,
@@ -138,7 +138,7 @@ impl Workshop<'_> {
         })
     }
 
-    /// The files of the image itself, then those that Crossplane and its tools look for.
+    /// The files of the image itself, then those that Crossplane and its tools read.
     fn layers(&self, files: Files, content: &Content, shown: &[&str]) -> Result<Vec<Layer>> {
         let package = Files::default().with("package.yaml", content.stream()?);
         let shown = examples(&self.below_root(shown))?;

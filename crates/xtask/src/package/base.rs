@@ -28,7 +28,7 @@ impl Base {
     /// Reads the image for that platform.
     ///
     /// # Errors
-    /// When the folder has none for it, or a blob is missing or not what its digest says.
+    /// If the folder has none for it, or a blob is missing or does not match its digest.
     pub(super) fn read(folder: &Path, platform: Platform) -> Result<Self> {
         let layout = Layout(folder);
         let path = folder.join("index.json");
@@ -71,7 +71,7 @@ impl Layout<'_> {
                 *named.architecture() == platform.arch() && *named.os() == Os::Linux
             })
         });
-        // An index of one entry need not say what it is for.
+        // An index of one entry need not name its platform.
         let alone = manifests
             .first()
             .filter(|only| manifests.len() == 1 && only.platform().is_none());
@@ -96,7 +96,7 @@ impl Layout<'_> {
         let bytes = fs::read(&path).with_context(|| cannot("read", &path))?;
         if digest(&bytes) != described.digest().to_string() {
             bail!(
-                "`{}` is not what its name says: fetch it again",
+                "`{}` does not match its name: fetch it again",
                 path.display()
             );
         }
@@ -173,15 +173,15 @@ mod tests {
     fn what_cannot_be_built_upon_is_told() {
         let folder = tempfile::tempdir().unwrap();
         let base = base_in(folder.path());
-        let told = |platform| {
+        let error = |platform| {
             let error = Base::read(folder.path(), platform).unwrap_err();
             format!("{error:#}")
         };
-        assert!(told(Platform::Arm64).ends_with("has no image for linux/arm64"));
+        assert!(error(Platform::Arm64).ends_with("has no image for linux/arm64"));
         let digest = base.layers[0].digest().to_string().replace(':', "/");
         fs::write(folder.path().join("blobs").join(digest), "cut").unwrap();
-        assert!(told(Platform::Amd64).ends_with("is not what its name says: fetch it again"));
+        assert!(error(Platform::Amd64).ends_with("does not match its name: fetch it again"));
         fs::remove_file(folder.path().join("index.json")).unwrap();
-        assert!(told(Platform::Amd64).starts_with("cannot read"));
+        assert!(error(Platform::Amd64).starts_with("cannot read"));
     }
 }

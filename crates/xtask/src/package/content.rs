@@ -1,4 +1,4 @@
-//! What a package tells Crossplane: one stream of YAML documents.
+//! The content of a package: one stream of YAML documents.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::cannot;
 
-/// What only the one who publishes knows.
+/// Settings that only the publisher knows.
 #[derive(Debug)]
 pub(super) struct Publication {
     pub(super) registry: Registry,
@@ -60,7 +60,7 @@ impl Content {
         Ok(Self { meta, payload })
     }
 
-    /// What the package says of itself under `meta.crossplane.io/`.
+    /// The package's annotations under `meta.crossplane.io/`.
     pub(super) fn annotation(&self, name: &str) -> Option<&str> {
         let annotations = &self.meta["metadata"]["annotations"];
         annotations[format!("meta.crossplane.io/{name}")].as_str()

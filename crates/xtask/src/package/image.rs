@@ -1,4 +1,4 @@
-//! Images: layers, what is run of them and how, and what they say of themselves.
+//! Images: layers, entry point, user, and annotations.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,15 +16,15 @@ use super::platform::Platform;
 /// When everything was made: the same on every machine.
 const CREATED: &str = "1970-01-01T00:00:00Z";
 
-/// Who runs the process: a number, since the kubelet cannot tell whether a name is root. It is the
+/// The process's user: a number, since the kubelet cannot know whether a name is root. It is the
 /// one that Crossplane sets for what it runs itself.
 pub(super) const USER: &str = "2000:2000";
 
-/// What goes into an image.
+/// The content of an image.
 #[derive(Debug)]
 pub(super) struct Recipe {
     pub(super) platform: Platform,
-    /// What the image says of itself, by the keys of the OCI annotations.
+    /// The image's OCI annotations, by key.
     pub(super) about: BTreeMap<String, String>,
     /// What lies under `layers`; nothing for an image from scratch.
     pub(super) base: Option<Base>,

@@ -1,4 +1,4 @@
-//! Layers of images: the same files give the same bytes, whoever packs them and when.
+//! Layers of images: the same files give the same bytes, on every machine and at any time.
 //!
 //! Entries are sorted, owned by root and of the year 1970, and the compressed stream names neither
 //! a time nor a system.
@@ -95,7 +95,7 @@ impl Files {
     }
 }
 
-/// The header of an entry that says nothing of who packs it.
+/// The header of an entry, without a trace of who packs it.
 pub(super) fn header(mode: u32, size: u64) -> Header {
     let mut header = Header::new_ustar();
     header.set_mode(mode);

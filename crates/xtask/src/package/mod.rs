@@ -1,6 +1,6 @@
 //! Images and Crossplane packages of everything that is installed, made without Docker.
 //!
-//! [`catalogue`] says what there is, [`assemble`] puts one image together, [`layout`] writes it.
+//! [`catalogue`] lists everything, [`assemble`] puts one image together, [`layout`] writes it.
 //! The same sources, programs and options give the same bytes on every machine.
 
 mod assemble;
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     /// Registry and path below which the packages will be pushed, such as registry.example.org/asya
     #[arg(long)]
     registry: Registry,
-    /// Where the source is, for those who look at a package
+    /// URL of the source, shown on the package
     #[arg(long)]
     source: Option<String>,
     /// What the images run on: linux/amd64 or linux/arm64

@@ -13,7 +13,7 @@ use super::platform::Platform;
 use crate::cannot;
 use crate::workspace::{self, Metadata, shown};
 
-/// Builds the programs for release, each with all it needs in one file, and says where they are.
+/// Builds the programs for release, each with all it needs in one file, and returns where they are.
 pub(super) fn build(
     root: &Path,
     metadata: &Metadata,
@@ -128,13 +128,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for (reason, bytes, expected) in cases {
             fs::write(folder.path().join("function-x"), bytes).unwrap();
-            let told = match read(folder.path(), "function-x", Platform::Amd64) {
+            let error = match read(folder.path(), "function-x", Platform::Amd64) {
                 Ok(_) => String::new(),
                 Err(error) => format!("{error:#}"),
             };
             match expected {
-                None => assert_eq!(told, "", "{reason}"),
-                Some(part) => assert!(told.contains(part), "{reason}: {told}"),
+                None => assert_eq!(error, "", "{reason}"),
+                Some(part) => assert!(error.contains(part), "{reason}: {error}"),
             }
         }
     }

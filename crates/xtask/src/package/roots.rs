@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
-/// Where TLS libraries look first. Mounting a file there, or `SSL_CERT_FILE`, replaces it.
+/// The first place where TLS libraries search. Mounting a file there, or `SSL_CERT_FILE`, replaces it.
 pub(super) const PATH: &str = "etc/ssl/certs/ca-certificates.crt";
 
 /// The crate that has the authorities.

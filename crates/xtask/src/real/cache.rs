@@ -72,7 +72,7 @@ impl Cache {
     /// Lets `build` write the program to the path it is given, then puts it in its place.
     ///
     /// A program that a test is running stays whole: the new one is renamed over it.
-    /// The stamp is gone while there is doubt, so that an interrupted run builds again.
+    /// The stamp is removed first, so that an interrupted run builds again.
     pub(crate) fn store(&self, pins: &Pins, build: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         let (binary, stamp) = (self.path_of(pins), self.stamp_path_of(pins));
         let partial = binary.with_added_extension("partial");

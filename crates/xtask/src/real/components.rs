@@ -12,8 +12,7 @@ pub(crate) struct Component {
     pub(crate) module: &'static str,
     /// What is made of the module.
     pub(crate) part: Part,
-    /// Whether it is built only for those who ask for it: its tests say that they are left out
-    /// where it is missing.
+    /// Whether it is built only if it is named. Its tests are skipped while it is missing.
     pub(crate) is_optional: bool,
 }
 
@@ -67,7 +66,7 @@ const KUBERNETES_VERSION: &[(&str, &str)] =
 /// Kwok shows it as the version of its nodes.
 const KWOK_VERSION: &[(&str, &str)] = &[("sigs.k8s.io/kwok/pkg/consts.Version", "{version}")];
 
-/// The operator tells it in its log.
+/// The operator writes it to its log.
 const KEDA_VERSION: &[(&str, &str)] =
     &[("github.com/kedacore/keda/v2/version.Version", "{version}")];
 
@@ -91,6 +90,17 @@ pub(crate) const COMPONENTS: &[Component] = &[
         part: Part::Program {
             package: "github.com/crossplane/cli/v2/cmd/crossplane",
             variables: CROSSPLANE_VERSION,
+        },
+        is_optional: false,
+    },
+    Component {
+        // The version that kubeadm of the pinned Kubernetes deploys (its `DefaultEtcdVersion`).
+        name: "etcd",
+        folder: "etcd",
+        module: "go.etcd.io/etcd/server/v3",
+        part: Part::Program {
+            package: "go.etcd.io/etcd/server/v3",
+            variables: &[],
         },
         is_optional: false,
     },

@@ -41,7 +41,7 @@ impl Go {
     pub(crate) fn check(&self, pins: &Pins) -> Result<()> {
         let name = pins.component.name;
         let needed = pins.go;
-        // Beside the pins, not among them: an older Go refuses to say anything where a go.mod asks
+        // Beside the pins, not among them: an older Go refuses every command where a go.mod asks
         // for a newer one.
         let beside = pins.folder.join("..");
         let asked = self
@@ -130,7 +130,8 @@ impl Go {
         let answer: serde_json::Value = serde_json::from_slice(&output.stdout)
             .context("cannot read the answer of `go mod download -json`")?;
         let folder = answer["Dir"].as_str();
-        let folder = folder.with_context(|| format!("Go does not say where it keeps {module}"))?;
+        let folder =
+            folder.with_context(|| format!("`go mod download` names no folder of {module}"))?;
         Ok(PathBuf::from(folder))
     }
 
@@ -147,7 +148,7 @@ impl Go {
     }
 }
 
-/// The YAML files of a folder, by name, less what says how `kustomize` reads them.
+/// The YAML files of a folder, by name, without those that configure `kustomize`.
 fn manifests(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -12,7 +12,7 @@ use super::components::Component;
 use super::go::GoVersion;
 use crate::cannot;
 
-/// A component with what its folder says.
+/// A component with the pins in its folder.
 #[derive(Debug)]
 pub(crate) struct Pins {
     pub(crate) component: &'static Component,
@@ -89,10 +89,12 @@ fn required_version<'a>(go_mod: &'a str, module: &str) -> Option<&'a str> {
     go_mod.lines().find_map(|line| {
         let line = line.trim_start();
         let line = line.strip_prefix("require ").unwrap_or(line);
-        let mut words = line.split_whitespace();
-        let found = words.next()? == module;
+        let mut fields = line.split_whitespace();
+        let found = fields.next()? == module;
         // A `replace` has `=>` in this place.
-        words.next().filter(|word| found && word.starts_with('v'))
+        fields
+            .next()
+            .filter(|field| found && field.starts_with('v'))
     })
 }
 
@@ -114,7 +116,7 @@ fn ldflags(variables: &[(&str, &str)], version: &str) -> String {
     flags
 }
 
-/// Each part is preceded by its length, so that no two lists of parts look alike.
+/// Each part is preceded by its length, so that no two lists of parts have the same bytes.
 fn digest(parts: &[&str]) -> String {
     let mut hasher = Sha256::new();
     for part in parts {

@@ -1,5 +1,5 @@
 //! `docs/reference/`: pages that are written from types, schemas, tables and command lines, so that
-//! they cannot say anything else than the code.
+//! they cannot contradict the code.
 
 mod command_line;
 mod kinds;

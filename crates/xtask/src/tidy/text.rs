@@ -1,4 +1,4 @@
-//! Invariants of single files: a first line that says what the file owns, a size that one person
+//! Invariants of single files: a first line about what the file owns, a size that one person
 //! can keep in mind, and no path of somebody's machine.
 
 use std::path::Path;
@@ -19,7 +19,7 @@ const PRIVATE_FOLDERS: [&str; 2] = [concat!("/", "work/"), concat!("/", "root/")
 pub(super) fn check(path: &str, text: &str) -> Vec<Violation> {
     let mut violations = Vec::new();
     if is_module(path) && !text.starts_with("//!") {
-        let message = "the first line is no `//!` comment: say what the module owns";
+        let message = "the first line is no `//!` comment: write what the module owns";
         violations.push(Violation::new(path, message));
     }
     if let Some(limit) = line_limit(path) {
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn modules_begin_with_their_purpose() {
-        let wrong = "crates/merge/src/path.rs: the first line is no `//!` comment: say what the \
+        let wrong = "crates/merge/src/path.rs: the first line is no `//!` comment: write what the \
                      module owns";
         let cases: [(&str, &str, &str, &[&str]); 5] = [
             (

@@ -15,7 +15,9 @@ mod pins;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -31,6 +33,9 @@ use crate::Verdict;
 pub(crate) const DIR_VARIABLE: &str = "ASYA_REAL_DIR";
 
 const UP_TO_DATE: &str = "up to date";
+
+/// How often a build that takes longer is reported.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);
 
 /// What to do with which components.
 #[derive(Debug, Args)]
@@ -77,10 +82,10 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
     Ok(Verdict::Holds)
 }
 
-/// Which components a task needs.
+/// The components that a task needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// Those that are not optional.
+    /// Those that are not optional, and optional ones that were built before.
     Usual,
     /// All of them.
     Whole,
@@ -92,14 +97,42 @@ pub(crate) enum Extent {
 /// folder.
 pub(crate) fn provide_all(root: &Path, extent: Extent, out: &mut impl Write) -> Result<PathBuf> {
     let cache = Cache::from_environment()?;
-    let is_needed = |component: &Component| match extent {
-        Extent::Usual => !component.is_optional,
-        Extent::Whole => true,
-        Extent::Only(name) => component.name == name,
-    };
-    let pins = pins_of(root, is_needed)?;
+    let pins = needed(root, &cache, extent)?;
     provide(&cache, &Go::on_path(), &pins, out)?;
     Ok(cache.dir().to_owned())
+}
+
+/// Returns why the components that must be built cannot be, if Go is missing or too old.
+pub(crate) fn go_error(root: &Path, extent: Extent) -> Result<Option<String>> {
+    let cache = Cache::from_environment()?;
+    let go = Go::on_path();
+    for pins in needed(root, &cache, extent)? {
+        if !cache.holds(&pins)?
+            && let Err(error) = go.check(&pins)
+        {
+            return Ok(Some(format!("{error:#}")));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the component of this name is built only if it is named.
+pub(crate) fn is_optional(name: &str) -> bool {
+    COMPONENTS
+        .iter()
+        .any(|component| component.name == name && component.is_optional)
+}
+
+/// An optional component that was built once is kept at its pinned version: tests use what is there.
+fn needed(root: &Path, cache: &Cache, extent: Extent) -> Result<Vec<Pins>> {
+    let mut pins = pins_of(root, |component| match extent {
+        Extent::Usual | Extent::Whole => true,
+        Extent::Only(name) => component.name == name,
+    })?;
+    if extent == Extent::Usual {
+        pins.retain(|pins| !pins.component.is_optional || cache.path_of(pins).is_file());
+    }
+    Ok(pins)
 }
 
 /// The page about the components that lies beside their pins.
@@ -111,9 +144,9 @@ pub(crate) fn readme(root: &Path) -> Result<String> {
          for the tests, each from the `go.mod` and `go.sum` of its folder here.\n\
          To change a version, change both files with the Go tool, then run \
          `cargo xtask generate`.\n\
-         What is optional is built only if it is named, as by \
-         `cargo xtask real --only keda-operator`; without it, the tests that need it say that they \
-         are left out.\n\n\
+         An optional component is built only if it is named, as by \
+         `cargo xtask real --only keda-operator`; without it, the tests that need it \
+         are skipped, and `cargo xtask test` counts them.\n\n\
          | Name | Version | Folder | Go package, or folders of the module with definitions |\n|---|---|---|---|\n",
     );
     for pins in pins_of(root, |_| true)? {
@@ -155,41 +188,72 @@ fn list(cache: &Cache, pins: &[Pins], out: &mut impl Write) -> Result<()> {
             (false, true) => "not built, optional",
             (false, false) => "not built",
         };
-        tell(cache, pins, state, out)?;
+        report(cache, pins, state, out)?;
     }
     Ok(())
 }
 
 fn provide(cache: &Cache, go: &Go, pins: &[Pins], out: &mut impl Write) -> Result<()> {
+    let mut missing = Vec::new();
     for pins in pins {
         if cache.holds(pins)? {
-            tell(cache, pins, UP_TO_DATE, out)?;
+            report(cache, pins, UP_TO_DATE, out)?;
         } else {
-            build(cache, go, pins, out)?;
+            missing.push(pins);
         }
+    }
+    for (index, pins) in missing.iter().enumerate() {
+        let position = format!("[{}/{}] ", index + 1, missing.len());
+        build(cache, go, pins, &position, out)?;
     }
     Ok(())
 }
 
-fn build(cache: &Cache, go: &Go, pins: &Pins, out: &mut impl Write) -> Result<()> {
+fn build(cache: &Cache, go: &Go, pins: &Pins, position: &str, out: &mut impl Write) -> Result<()> {
     go.check(pins)?;
     let _lock = cache.lock(out)?;
     if cache.holds(pins)? {
-        return tell(cache, pins, "built by another run", out);
+        return report(cache, pins, "built by another run", out);
     }
+    let start = Instant::now();
     writeln!(
         out,
-        "{pins}: building (minutes, while Go's build cache is cold)"
+        "{position}{pins}: building (minutes, while Go's build cache is cold)"
     )?;
-    let start = Instant::now();
-    cache
-        .store(pins, |output| go.make(pins, output))
-        .with_context(|| format!("cannot build {:?}", pins.component.name))?;
+    out.flush()?;
+    let store = || cache.store(pins, |output| go.make(pins, output));
+    with_progress(store, || {
+        let elapsed = start.elapsed().as_secs();
+        writeln!(out, "{position}{pins}: building, {elapsed} s so far")?;
+        Ok(out.flush()?)
+    })?
+    .with_context(|| format!("cannot build {:?}", pins.component.name))?;
     let state = format!("built in {} s", start.elapsed().as_secs());
-    tell(cache, pins, &state, out)
+    write!(out, "{position}")?;
+    report(cache, pins, &state, out)
 }
 
-fn tell(cache: &Cache, pins: &Pins, state: &str, out: &mut impl Write) -> Result<()> {
+/// Does `work` in another thread, and calls `report` every now and then until it has ended.
+fn with_progress<T: Send>(
+    work: impl FnOnce() -> T + Send,
+    mut report: impl FnMut() -> Result<()>,
+) -> Result<T> {
+    thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        scope.spawn(move || sender.send(work()));
+        loop {
+            match receiver.recv_timeout(PROGRESS_INTERVAL) {
+                Ok(result) => return Ok(result),
+                Err(RecvTimeoutError::Timeout) => report()?,
+                Err(error @ RecvTimeoutError::Disconnected) => {
+                    return Err(error).context("a build ended without a result");
+                }
+            }
+        }
+    })
+}
+
+fn report(cache: &Cache, pins: &Pins, state: &str, out: &mut impl Write) -> Result<()> {
     let path = cache.path_of(pins);
     Ok(writeln!(out, "{pins}: {state} ({})", path.display())?)
 }
@@ -213,11 +277,11 @@ mod tests {
     };
 
     /// A cache, the pins of one component, and what stands for a Go toolchain.
-    struct Bench {
+    struct Workbench {
         folder: tempfile::TempDir,
     }
 
-    impl Bench {
+    impl Workbench {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let pins = folder.path().join("pins/demo");
@@ -257,9 +321,12 @@ mod tests {
 
     #[test]
     fn a_missing_component_is_built_with_its_pinned_version_inside() {
-        let bench = Bench::new();
+        let bench = Workbench::new();
         let printed = bench.provide("go-works").unwrap();
-        assert!(printed.contains("\ndemo v2.1.0: built in "), "{printed:?}");
+        assert!(
+            printed.contains("\n[1/1] demo v2.1.0: built in "),
+            "{printed:?}"
+        );
         assert!(printed.ends_with(" s (/cache/bin/demo)\n"), "{printed:?}");
         let built = bench.built();
         for part in [
@@ -306,7 +373,7 @@ mod tests {
             },
             ..DEMO
         };
-        let bench = Bench::new();
+        let bench = Workbench::new();
         let module = bench.folder.path().join("pins/demo/module");
         let (crds, more) = (module.join("crds"), module.join("more"));
         fs::create_dir_all(&crds).unwrap();
@@ -323,7 +390,7 @@ mod tests {
 
     #[test]
     fn a_component_is_built_once_and_needs_no_go_afterwards() {
-        let bench = Bench::new();
+        let bench = Workbench::new();
         bench.provide("go-works").unwrap();
         assert_eq!(
             bench.provide("go-is-absent").unwrap(),
@@ -338,7 +405,7 @@ mod tests {
             ("a file of our own is new", "pins/demo/main.go"),
             ("the stamp is of something else", "cache/bin/demo.stamp"),
         ] {
-            let bench = Bench::new();
+            let bench = Workbench::new();
             bench.provide("go-works").unwrap();
             fs::write(bench.folder.path().join(change), "changed\n").unwrap();
             assert!(
@@ -346,18 +413,18 @@ mod tests {
                 "{reason}"
             );
         }
-        let bench = Bench::new();
+        let bench = Workbench::new();
         bench.provide("go-works").unwrap();
         fs::remove_file(bench.folder.path().join("cache/bin/demo")).unwrap();
         assert!(
             bench.provide("go-works").unwrap().contains(": built in"),
-            "the binary is gone"
+            "the binary is missing"
         );
     }
 
     #[test]
     fn a_failed_build_shows_the_last_lines_and_leaves_nothing_that_looks_built() {
-        let bench = Bench::new();
+        let bench = Workbench::new();
         let error = format!("{:#}", bench.provide("go-fails").unwrap_err());
         assert_eq!(
             error,
@@ -382,7 +449,7 @@ mod tests {
                 "Go is not installed, but needed to build \"demo\": install Go 1.26.0 or later",
             ),
         ] {
-            let error = format!("{:#}", Bench::new().provide(go).unwrap_err());
+            let error = format!("{:#}", Workbench::new().provide(go).unwrap_err());
             assert_eq!(error, message);
         }
     }

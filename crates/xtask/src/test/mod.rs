@@ -1,0 +1,210 @@
+//! `cargo xtask test`: every test of the project, in the order in which they need each other.
+//!
+//! Tests find what was built for them through variables: `ASYA_BIN_DIR` has our own binaries,
+//! `ASYA_REAL_DIR` the real components in its `bin/`. With `ASYA_SKIP_REAL` set to `1`, tests of real
+//! components are skipped. A skipped test appends a line to the file that `ASYA_SKIPPED_TESTS` names.
+
+mod debian;
+mod requirements;
+mod results;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use clap::Args;
+
+pub(crate) use self::results::{Results, Totals, stream};
+use self::results::{SKIPPED_VARIABLE, Skipped, SkippedTests};
+use crate::real::Extent;
+use crate::workspace::{self, Metadata, shown};
+use crate::{Verdict, real};
+
+/// Where the tests find our own binaries.
+pub(crate) const BIN_DIR_VARIABLE: &str = "ASYA_BIN_DIR";
+
+/// Set to `1`, tests of the real components are skipped.
+pub(crate) const SKIP_REAL_VARIABLE: &str = "ASYA_SKIP_REAL";
+
+/// What is run, and what is installed for it.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Skip the tests that need real components, and build none
+    #[arg(long)]
+    no_real: bool,
+    /// Install missing programs with apt-get (Debian, as root); no server is started
+    #[arg(long)]
+    install_missing: bool,
+}
+
+/// Runs `cargo xtask test`: stops at the first step that fails, and ends with totals.
+///
+/// # Errors
+/// If programs that the tests start are missing: before anything is built, all in one message.
+pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Result<Verdict> {
+    let no_real = options.no_real;
+    let go_error = if no_real {
+        None
+    } else {
+        real::go_error(root, Extent::Usual)?
+    };
+    requirements::check(no_real, options.install_missing, go_error.as_deref(), out)?;
+
+    let target = Metadata::read(root)?.target_directory;
+    let skipped = SkippedTests::new(&target)?;
+    let mut real_dir = None;
+    if !no_real {
+        heading("real components", out)?;
+        real_dir = Some(real::provide_all(root, Extent::Usual, out)?);
+    }
+
+    let mut totals = Totals::default();
+    let mut failed = None;
+    for (mut command, kind) in steps() {
+        command
+            .current_dir(root)
+            .env(BIN_DIR_VARIABLE, target.join("debug"))
+            .env(SKIPPED_VARIABLE, skipped.path());
+        match &real_dir {
+            Some(dir) => command
+                .env(real::DIR_VARIABLE, dir)
+                .env_remove(SKIP_REAL_VARIABLE),
+            None => command.env(SKIP_REAL_VARIABLE, "1"),
+        };
+        heading(&shown(&command), out)?;
+        if !stream(&mut command, kind, &mut totals, out)? {
+            failed = Some(shown(&command));
+            break;
+        }
+    }
+
+    heading("results", out)?;
+    writeln!(out, "{totals}")?;
+    // Only tests of optional components may be skipped.
+    let may_be_missing = |component: &str| no_real || real::is_optional(component);
+    let all_ran = report_skipped(&skipped, may_be_missing, out)?;
+    if let Some(step) = &failed {
+        writeln!(out, "failed: {step}")?;
+    }
+    Ok(if all_ran && failed.is_none() {
+        Verdict::Holds
+    } else {
+        Verdict::Fails
+    })
+}
+
+/// Prints how many tests were skipped, and for which components.
+/// Returns whether each of these may be missing.
+fn report_skipped(
+    skipped: &SkippedTests,
+    may_be_missing: impl Fn(&str) -> bool,
+    out: &mut impl Write,
+) -> Result<bool> {
+    let skipped = skipped.read()?;
+    let count: usize = skipped.values().sum();
+    writeln!(out, "{count} skipped")?;
+    let mut all_may = true;
+    for (Skipped { component, what }, count) in &skipped {
+        let is_failure = !may_be_missing(component);
+        let mark = if is_failure {
+            " (failed: it should exist)"
+        } else {
+            ""
+        };
+        writeln!(out, "  {count} x {what}: without {component}{mark}")?;
+        all_may &= !is_failure;
+    }
+    Ok(all_may)
+}
+
+/// Binaries first: tests of other packages start them.
+/// With the same features in all of them, so that Cargo builds our crates once.
+fn steps() -> [(Command, Results); 4] {
+    let cargo = |subcommand: &str, targets: &[&str]| {
+        let mut command = Command::new(workspace::cargo());
+        command
+            .args([subcommand, "--workspace", "--all-features"])
+            .args(targets);
+        command
+    };
+    let mut python = Command::new("python3");
+    python.args(["-m", "unittest", "discover", "-s", "runtime/tests"]);
+    [
+        (cargo("build", &["--bins"]), Results::None),
+        (
+            // All programs, so that one run shows everything that fails.
+            cargo("test", &["--lib", "--bins", "--tests", "--no-fail-fast"]),
+            Results::Stdout,
+        ),
+        (cargo("test", &["--doc"]), Results::Stdout),
+        (python, Results::Stderr),
+    ]
+}
+
+/// Builds real components to that extent, and all programs; then runs the test programs that `args` of
+/// `cargo test` name, with the variables of `settings`. A test that is skipped without need is a failure.
+///
+/// With the features that `cargo xtask test` builds with, so that nothing is built twice.
+pub(crate) fn run_on_real_parts(
+    root: &Path,
+    extent: Extent,
+    args: &[&str],
+    settings: &[(&str, Option<String>)],
+    out: &mut impl Write,
+) -> Result<Verdict> {
+    let go_error = real::go_error(root, extent)?;
+    requirements::check(false, false, go_error.as_deref(), out)?;
+    let target = Metadata::read(root)?.target_directory;
+    let skipped = SkippedTests::new(&target)?;
+    heading("real components", out)?;
+    let real_dir = real::provide_all(root, extent, out)?;
+    let cargo = |subcommand: &str, args: &[&str]| {
+        let mut command = Command::new(workspace::cargo());
+        command
+            .args([subcommand, "--workspace", "--all-features"])
+            .args(args)
+            .env(BIN_DIR_VARIABLE, target.join("debug"))
+            .env(SKIPPED_VARIABLE, skipped.path())
+            .env(real::DIR_VARIABLE, &real_dir)
+            .env_remove(SKIP_REAL_VARIABLE);
+        for (name, value) in settings {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    };
+    let verdict = run_in_order(
+        root,
+        [
+            (cargo("build", &["--bins"]), Results::None),
+            (cargo("test", args), Results::Stdout),
+        ],
+        out,
+    )?;
+    let may_be_missing = |component: &str| extent == Extent::Usual && real::is_optional(component);
+    let all_ran = report_skipped(&skipped, may_be_missing, out)?;
+    Ok(if all_ran { verdict } else { Verdict::Fails })
+}
+
+/// Runs commands in `root`, each under its heading, until one fails.
+pub(crate) fn run_in_order(
+    root: &Path,
+    commands: impl IntoIterator<Item = (Command, Results)>,
+    out: &mut impl Write,
+) -> Result<Verdict> {
+    for (mut command, kind) in commands {
+        heading(&shown(&command), out)?;
+        if !stream(command.current_dir(root), kind, &mut Totals::default(), out)? {
+            writeln!(out, "failed: {}", shown(&command))?;
+            return Ok(Verdict::Fails);
+        }
+    }
+    Ok(Verdict::Holds)
+}
+
+pub(crate) fn heading(title: &str, out: &mut impl Write) -> Result<()> {
+    Ok(writeln!(out, "\n== {title}")?)
+}
