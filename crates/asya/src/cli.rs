@@ -1,4 +1,4 @@
-//! What can be typed. What it means is in [`crate::inputs`] and [`crate::commands`].
+//! The command line. [`crate::commands`] runs it.
 
 mod diff;
 mod install;
@@ -16,57 +16,55 @@ pub use install::Install;
 pub use program::Program;
 pub use status::{Status, StatusForm};
 
-use crate::init::{First, Transport};
+use crate::init::{Project, Transport};
 use crate::inputs::Arguments;
 
-/// Asya's actors offline: no cluster, no network, the same code; and their state in a
-/// cluster.
+/// Render, explain, check and compare Asya actors offline, and show their state in a cluster
 #[derive(Debug, Parser)]
 #[command(name = "asya", version, about, arg_required_else_help = true)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// Commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Write the completion of a shell to standard output
+    /// Print a completion script for a shell
     Completion(Completion),
-    /// Write a first actor with a flavor and the platform's settings into a folder
+    /// Write a first actor, a flavor and the platform's settings into a folder
     Init(Init),
-    /// Show everything that actors are made of
+    /// Render all objects of actors, as Crossplane would apply them
     Render(Render),
-    /// Show who set each field of actors: a flavor, the actor, the platform or a default
+    /// Show the origin of each field: flavor, actor, platform or default
     Explain(Explain),
-    /// Show what a change does: which actors change, where, by whom, and whose pods restart
+    /// Show the effects of a change: changed actors and fields, causes, restarting pods
     Diff(Diff),
-    /// Run cases of actors with flavors: whether they come to what is expected
+    /// Run ActorTest cases: expected objects of actors with flavors
     Test(Test),
-    /// Show the state of actors of a cluster, with what each depends on
+    /// Show the state of actors in a cluster and of what each depends on
     Status(Status),
     /// Check actors, flavors and the platform's settings together
     Lint(Lint),
-    /// Print or apply what a cluster needs: rights, packages, samples, end actors
+    /// Print or apply manifests for a cluster: RBAC, packages, samples, end actors
     Install(Install),
-    /// Run functions for another version of this program, which `asya diff` compares with it
+    /// Serve functions to another version of this program, for `asya diff`
     #[command(hide = true)]
     ServeFunctions,
 }
 
-/// Files that both commands read.
+/// Input of `asya render` and `asya explain`.
 #[derive(Debug, Args)]
 pub struct Sources {
-    /// XRs: files, folders of them, an example's folder (xr.yaml with flavors.yaml,
-    /// platform.yaml and observed.yaml beside it), or - for standard input. A file
-    /// with a Composition replaces the built-in one; Functions only tell how its
-    /// functions are called
+    /// XRs: files, folders, examples (a folder with xr.yaml, flavors.yaml, platform.yaml and
+    /// observed.yaml), or - for standard input. A Composition replaces the built-in one;
+    /// Functions map the names of its functions to packages
     #[arg(required = true, value_name = "XR")]
     files: Vec<PathBuf>,
 
-    /// File or folder with objects that functions may ask for, such as flavors and the
-    /// platform's settings; may be repeated
+    /// File or folder with objects that functions require: flavors and the platform's
+    /// settings; may be repeated
     #[arg(short = 'e', long, alias = "extra-resources", value_name = "PATH")]
     required_resources: Vec<PathBuf>,
 
@@ -75,20 +73,19 @@ pub struct Sources {
     #[arg(short = 's', long, value_name = "DIR")]
     required_schemas: Option<PathBuf>,
 
-    /// File with the XRD: its defaults are filled in, and it says whether the XR is a
-    /// legacy one
+    /// File with the XRD: its default values are applied to the XR
     #[arg(long, value_name = "FILE")]
     xrd: Option<PathBuf>,
 
-    /// Value of the context that the first function gets, as JSON or YAML; may be repeated
+    /// Initial context of the pipeline, as JSON or YAML; may be repeated
     #[arg(long, value_name = "KEY=JSON", value_parser = pair)]
     context_values: Vec<(String, String)>,
 
-    /// File with such a value; may be repeated
+    /// File with a value of the initial context; may be repeated
     #[arg(long, value_name = "KEY=PATH", value_parser = pair)]
     context_files: Vec<(String, String)>,
 
-    /// Namespace of actors that name none
+    /// Namespace of actors without metadata.namespace
     #[arg(short, long, value_name = "NAME", default_value = "default")]
     namespace: String,
 }
@@ -118,30 +115,30 @@ impl Sources {
         asya render examples/gpu-inference\n  \
         asya render actor.yaml -e flavors.yaml -e platform.yaml\n  \
         asya render actor.yaml composition.yaml functions.yaml -e env/ -o observed.yaml -x -r\n\n\
-        Exit status: 0 rendered, 1 the input is at fault, 2 the program failed")]
+        Exit status: 0 rendered, 1 the input is invalid, 2 the program failed")]
 pub struct Render {
     #[command(flatten)]
     sources: Sources,
 
-    /// File or folder with composed objects that exist already
+    /// File or folder with composed objects that exist
     #[arg(short = 'o', long, value_name = "PATH")]
     observed_resources: Option<PathBuf>,
 
-    /// Show what Crossplane would tell as events, as documents of kind Result
+    /// Also print the events that Crossplane would emit, as documents of kind Result
     #[arg(short = 'r', long)]
     pub include_function_results: bool,
 
-    /// Show the XR's spec and metadata as well
+    /// Also print the XR's spec and metadata
     #[arg(short = 'x', long)]
     pub include_full_xr: bool,
 
-    /// Show the context that the last function left, as a document of kind Context
+    /// Also print the context after the last function, as a document of kind Context
     #[arg(short = 'c', long)]
     pub include_context: bool,
 }
 
 impl Render {
-    /// What is to be read.
+    /// The input to read.
     pub fn arguments(self) -> Arguments {
         self.sources.arguments(self.observed_resources)
     }
@@ -151,37 +148,37 @@ impl Render {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Values that may be secret (environment, arguments, annotations) are shown as ***.\n\n\
-        Exit status: 0 explained, 1 flavors conflict or the input is at fault, 2 the program failed"
+        Exit status: 0 explained, 1 flavors conflict or the input is invalid, 2 the program failed"
 )]
 pub struct Explain {
     #[command(flatten)]
     sources: Sources,
 
-    /// File or folder with composed objects that exist already
+    /// File or folder with composed objects that exist
     #[arg(long, value_name = "PATH")]
     observed_resources: Option<PathBuf>,
 
-    /// Form of the output
+    /// Output format
     #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
     pub output: Form,
 }
 
 impl Explain {
-    /// What is to be read.
+    /// The input to read.
     pub fn arguments(self) -> Arguments {
         self.sources.arguments(self.observed_resources)
     }
 }
 
-/// Forms of the output of `asya explain`.
+/// Output formats of `asya explain`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Form {
-    /// For people
+    /// Plain text
     #[default]
     Table,
-    /// For programs: one object for each actor, in a list
+    /// A JSON list with one object per actor
     Json,
-    /// For programs: one document for each actor
+    /// One YAML document per actor
     Yaml,
 }
 
@@ -201,22 +198,22 @@ pub struct Lint {
     #[arg(long)]
     pub strict: bool,
 
-    /// Form of the output
+    /// Output format
     #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
     pub output: LintForm,
 
-    /// Namespace of actors that name none
+    /// Namespace of actors without metadata.namespace
     #[arg(short, long, value_name = "NAME", default_value = "default")]
     pub namespace: String,
 }
 
-/// Forms of the output of `asya lint`.
+/// Output formats of `asya lint`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum LintForm {
-    /// For people: a line for each finding, with file, line and column
+    /// One line per finding, with file, line and column
     #[default]
     Text,
-    /// For programs: a list
+    /// A JSON list
     Json,
 }
 
@@ -235,10 +232,10 @@ pub struct Completion {
 
 /// `asya init`.
 #[derive(Debug, Args)]
-#[command(after_help = "Nothing that is there is overwritten.\n\n\
-        Exit status: 0 written, 1 the folder has such files already, 2 the program failed")]
+#[command(after_help = "Existing files are never overwritten.\n\n\
+        Exit status: 0 written, 1 the folder already has such files, 2 the program failed")]
 pub struct Init {
-    /// Folder for the files; it is made if it is not there
+    /// Folder for the files; created if it is missing
     #[arg(default_value = ".", value_name = "FOLDER")]
     pub folder: PathBuf,
 
@@ -250,15 +247,15 @@ pub struct Init {
     #[arg(short, long, value_name = "NAME", default_value = "default", value_parser = namespace)]
     namespace: String,
 
-    /// Where the actor's queue is
+    /// Transport of the actor's queue
     #[arg(long, value_enum, default_value_t, value_name = "TYPE")]
     transport: Transport,
 }
 
 impl Init {
-    /// What is to be written.
-    pub fn first(&self) -> First {
-        First {
+    /// The values of the first actor.
+    pub fn first(&self) -> Project {
+        Project {
             name: self.name.clone(),
             namespace: self.namespace.clone(),
             transport: self.transport,
@@ -287,26 +284,26 @@ pub struct Test {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Run only cases with this in their name
+    /// Run only cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
 
-    /// Form of the output
+    /// Output format
     #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
     pub output: TestForm,
 
-    /// Namespace of actors that name none
+    /// Namespace of actors without metadata.namespace
     #[arg(short, long, value_name = "NAME", default_value = "default")]
     pub namespace: String,
 }
 
-/// Forms of the output of `asya test`.
+/// Output formats of `asya test`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum TestForm {
-    /// For people: a line for each case, and each failure with its file, line and column
+    /// One line per case, and one per failure with file, line and column
     #[default]
     Text,
-    /// For programs: a list
+    /// A JSON list
     Json,
 }
 

@@ -1,8 +1,9 @@
-//! Actors offline: what becomes of one, and who decided it.
+//! The CLI `asya`: renders, explains, checks and compares actors offline, and reads their state in a
+//! cluster.
 //!
-//! The functions that run in the cluster run here in one process, behind a loop
-//! that does what Crossplane does. What comes out is what `crossplane composition
-//! render` gives with the same files, without its engine and without containers.
+//! The functions that run in the cluster run here in one process, behind Crossplane's loop (crate
+//! [`pipeline`]). The output is that of `crossplane composition render` with the same files, without
+//! its engine and without containers.
 //!
 //! ```
 //! use asya::inputs::{Arguments, load};
@@ -20,20 +21,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! - [`steps`] are the functions that the [`pipeline`] runs, which does what Crossplane does.
-//! - [`inputs`] reads files into what the pipeline takes.
-//! - [`explain`] tells who decided each field.
-//! - [`diff`] tells what a change does.
-//! - [`peer`] runs the functions of another version of this program.
-//! - [`actor_test`] tells whether actors come to what is expected of them.
-//! - [`lint`] tells what is wrong with actors, flavors and the platform together.
-//! - [`status`] tells the state of actors that live.
-//! - [`init`] is a first actor with what it is made from.
-//! - [`install`] is what a cluster needs, [`apply`] the one way to write to one.
-//! - [`cli`], [`commands`], [`printer`] and [`progress`] are the program.
+//! - [`steps`]: the functions that the pipeline runs.
+//! - [`inputs`]: reads files and clusters.
+//! - [`explain`]: the origin of each field.
+//! - [`diff`]: the effects of a change.
+//! - [`remote`]: functions of another version of this program.
+//! - [`actor_test`]: expectations about actors.
+//! - [`lint`]: errors in actors, flavors and the platform's settings together.
+//! - [`status`]: the state of live actors.
+//! - [`init`]: a first actor with its flavor and settings.
+//! - [`install`]: manifests that a cluster needs; [`kubectl`] writes to a cluster.
+//! - [`cli`], [`commands`], [`printer`], [`progress`]: command line and terminal.
 
 pub mod actor_test;
-pub mod apply;
 pub mod cli;
 pub mod commands;
 pub mod diff;
@@ -41,11 +41,12 @@ pub mod explain;
 pub mod init;
 pub mod inputs;
 pub mod install;
+pub mod kubectl;
 pub mod lint;
-mod pass;
-pub mod peer;
 pub mod printer;
 pub mod progress;
+pub mod remote;
+mod render_result;
 pub mod status;
 pub mod steps;
 mod table;

@@ -1,4 +1,5 @@
-//! The only way to the terminal: data to standard output, talk to standard error.
+//! The only module that writes to the terminal: data to standard output, messages to standard
+//! error.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write};
@@ -7,14 +8,14 @@ use owo_colors::{OwoColorize as _, Style};
 
 use crate::progress::Progress;
 
-/// Writes in colours where somebody is looking, and in plain text where not: when
-/// the stream is no terminal, or `NO_COLOR` is set.
+/// Writes in colours to a terminal, and plain text if the stream is no terminal or `NO_COLOR` is
+/// set.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Printer;
 
 impl Printer {
-    /// Writes what was asked for.
+    /// Writes data to standard output.
     ///
     /// # Errors
     /// When standard output cannot be written to.
@@ -24,28 +25,28 @@ impl Printer {
         stdout.flush()
     }
 
-    /// Tells what is wrong.
+    /// Writes an error.
     pub fn error(&self, message: impl Display) {
-        talk(Style::new().red().bold(), "error", message);
+        write_line(Style::new().red().bold(), "error", message);
     }
 
-    /// Tells what to do about it.
+    /// Writes a remedy for the error before it.
     pub fn hint(&self, message: impl Display) {
-        talk(Style::new().cyan().bold(), "hint", message);
+        write_line(Style::new().cyan().bold(), "hint", message);
     }
 
-    /// Tells what may be wrong.
+    /// Writes a warning.
     pub fn warning(&self, message: impl Display) {
-        talk(Style::new().yellow().bold(), "warning", message);
+        write_line(Style::new().yellow().bold(), "warning", message);
     }
 
-    /// Tells what another program has said, as it has said it.
-    pub fn pass_on(&self, talk: &str) {
-        let _ = anstream::stderr().write_all(talk.as_bytes());
+    /// Writes the standard error of another program, unchanged.
+    pub fn relay(&self, stderr: &str) {
+        let _ = anstream::stderr().write_all(stderr.as_bytes());
     }
 
-    /// Tells what is being done, where that takes longer than a second and somebody is
-    /// looking: until the answer is dropped, which must be before anything is written.
+    /// Shows a progress line on a terminal once the work takes longer than a second. Drop the
+    /// returned value before anything else is written.
     pub fn progress(&self, what: &str) -> Progress {
         let stderr = io::stderr();
         if stderr.is_terminal() {
@@ -55,13 +56,13 @@ impl Printer {
         }
     }
 
-    /// Tells what is worth knowing.
+    /// Writes a note.
     pub fn note(&self, message: impl Display) {
-        talk(Style::new().bold(), "note", message);
+        write_line(Style::new().bold(), "note", message);
     }
 }
 
-fn talk(style: Style, kind: &str, message: impl Display) {
-    // With standard error gone there is nobody left to tell.
+fn write_line(style: Style, kind: &str, message: impl Display) {
+    // Nothing is left to do when standard error is closed.
     let _ = writeln!(anstream::stderr(), "{}: {message}", kind.style(style));
 }

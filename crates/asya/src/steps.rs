@@ -23,24 +23,24 @@ const OWN: [&str; 7] = [
     "function-report-status",
 ];
 
-/// Whether that is one of Asya's own functions.
+/// Whether the name is that of one of Asya's own functions.
 pub fn is_own(name: &str) -> bool {
     OWN.contains(&name)
 }
 
-/// The Composition, ended as soon as flavors are merged; none where it merges none.
+/// The Composition up to the merge of flavors; none if it merges none.
 pub fn up_to_flavors(composition: Composition) -> Option<Composition> {
     match composition.clone().up_to(RESOLVE_FLAVORS) {
         None => {
             let all = composition.up_to(ALL_STEPS)?;
-            Some(all.telling_the_last("steps", json!(["resolve-flavors"])))
+            Some(all.with_input_of_last("steps", json!(["resolve-flavors"])))
         }
-        found => found,
+        up_to => up_to,
     }
 }
 
-/// All of them, as they run in the cluster. What a function's process reads from
-/// its environment is read from this one's.
+/// All functions, as they run in the cluster. Their environment variables are read from this
+/// process.
 ///
 /// # Errors
 /// When the environment names a runtime script that cannot be read.

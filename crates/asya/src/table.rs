@@ -1,12 +1,12 @@
-//! Tables for people.
+//! Tables in plain text.
 
 use anstream::adapter::strip_str;
 use serde_json::Value;
 
-/// Longest value in a table, in characters; programs get all of it.
+/// Longest value in a table, in characters; JSON and YAML have all of it.
 const VALUE_MAX: usize = 80;
 
-/// Appends a table behind an empty line. Cells may be coloured.
+/// Appends an empty line and a table. Cells may be coloured.
 pub(crate) fn columns<const N: usize>(
     head: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
@@ -34,8 +34,7 @@ pub(crate) fn columns<const N: usize>(
     }
 }
 
-/// A value in one short line. A text stands as it is, unless it would read as
-/// something else.
+/// The value in one short line: a text without quotes, unless it would read as another type.
 pub(crate) fn shown(value: &Value) -> String {
     let text = match value {
         Value::String(text) if stands_for_itself(text) => text.clone(),

@@ -1,5 +1,4 @@
-//! What Crossplane makes of the desired state: complete objects, references to
-//! them, and the XR's status.
+//! Composing: complete objects from the desired state, references to them, and the XR's status.
 
 use std::collections::BTreeMap;
 
@@ -22,16 +21,16 @@ const CLAIM_LABELS: [&str; 2] = ["crossplane.io/claim-name", "crossplane.io/clai
 /// crossplane-runtime.
 const NAMED_IN_MESSAGES: usize = 3;
 
-/// Why Crossplane could not apply a desired object.
+/// Why Crossplane cannot apply a desired object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ComposeError {
-    /// It does not say what it is.
+    /// It has no kind.
     #[error("desired composed resource {resource:?} has no kind")]
     NoKind {
         /// Name of the composed resource.
         resource: String,
     },
-    /// A function says that somebody else controls it.
+    /// Another owner controls it.
     #[error(
         "cannot render metadata for composed resource {resource:?}: cannot set controller reference: it is already controlled by {controller}"
     )]
@@ -41,7 +40,7 @@ pub enum ComposeError {
         /// Kind, name and UID of the controller.
         controller: String,
     },
-    /// No object can be called that.
+    /// Its name is not valid in Kubernetes.
     #[error(
         "cannot apply composed resource {resource:?} because it has an invalid name {name:?}: it must be an RFC 1123 subdomain"
     )]
@@ -53,14 +52,14 @@ pub enum ComposeError {
     },
 }
 
-/// What rendering an XR gives.
+/// The result of rendering an XR.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
-    /// The XR: what Crossplane writes of it, not what its user wrote.
+    /// The XR as Crossplane writes it: status and references, without what its user wrote.
     pub composite: Object,
     /// The composed objects, by the name of the composed resource.
     pub composed: BTreeMap<String, Object>,
-    /// What Crossplane would tell as events.
+    /// Events that Crossplane would emit.
     pub events: Vec<Event>,
     /// The context that the last function left, if it left one.
     pub context: Option<Struct>,
@@ -69,7 +68,7 @@ pub struct Rendered {
     pub deleted: Vec<String>,
 }
 
-/// Does with the desired state what Crossplane does before it applies it.
+/// Completes the desired state as Crossplane does before it applies it.
 ///
 /// # Errors
 /// When an object could not be applied whatever the cluster is like.
@@ -244,7 +243,7 @@ fn listed(names: &[String]) -> String {
 fn status(
     xr: &Composite,
     desired: Option<&Struct>,
-    told: Vec<(Condition, bool)>,
+    returned: Vec<(Condition, bool)>,
     ready: Condition,
 ) -> Map<String, Value> {
     let desired = desired.map(Object::from_struct).unwrap_or_default();
@@ -256,7 +255,7 @@ fn status(
     let mut conditions = Conditions::of(desired);
     conditions.set_all(xr.initial_conditions());
     let mut of_claim: Vec<Value> = Vec::new();
-    for (condition, for_claim) in told {
+    for (condition, for_claim) in returned {
         if Condition::is_reserved(&condition.r#type) {
             continue;
         }

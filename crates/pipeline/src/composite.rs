@@ -39,7 +39,7 @@ pub struct Composite {
     uid: String,
 }
 
-/// Why an object is no XR that can be rendered.
+/// Why an object cannot be rendered as an XR.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompositeError {
     /// It has no kind or no API version.
@@ -134,8 +134,7 @@ impl Composite {
         self.object.get(&path)?.as_object()
     }
 
-    /// The XR as Crossplane shows it to functions: with what it adds before the
-    /// pipeline runs.
+    /// The XR as functions observe it: with what Crossplane adds before the pipeline runs.
     pub(crate) fn observed(&self, composition: &str, composed: &[Observed]) -> Object {
         let mut xr = self.object.clone();
         xr.set_metadata("uid", &self.uid);
@@ -192,13 +191,13 @@ pub(crate) struct Observed {
 /// Why an object cannot be one that this XR composed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObservedError {
-    /// It does not say which composed resource it is.
+    /// It lacks the annotation with the name of its composed resource.
     #[error("observed {object} has no annotation {RESOURCE_NAME}")]
     NoResourceName {
         /// Kind and name.
         object: String,
     },
-    /// Somebody else controls it; a function would not see it.
+    /// Another owner controls it; functions would not observe it.
     #[error("observed {object} is controlled by {controller}, not by the XR (UID {uid})")]
     ForeignController {
         /// Kind and name.
@@ -221,10 +220,10 @@ pub enum ObservedError {
 }
 
 impl Composite {
-    /// Takes an object for one that this XR composed on an earlier pass.
+    /// Takes an object as one that this XR composed on an earlier reconciliation.
     ///
     /// # Errors
-    /// When it does not say which one it is, or cannot be the XR's.
+    /// When it lacks the annotation with the name of its composed resource, or cannot be the XR's.
     pub(crate) fn own(&self, object: &Object) -> Result<Observed, ObservedError> {
         let resource_name = object.annotation(RESOURCE_NAME);
         let named = object.to_string();

@@ -44,9 +44,9 @@ pub(crate) struct Step {
     pub(crate) name: String,
     /// The function that it runs.
     pub(crate) function_ref: FunctionRef,
-    /// What the function is told.
+    /// Input of the function.
     pub(crate) input: Option<Map<String, Value>>,
-    /// What the function gets on its first call already.
+    /// Bootstrap requirements: resources and schemas that the function gets on its first call.
     pub(crate) requirements: Option<Bootstrap>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct FunctionRef {
     pub(crate) name: String,
 }
 
-/// What a step needs from the beginning.
+/// Bootstrap requirements of a step.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Bootstrap {
@@ -201,7 +201,7 @@ impl Composition {
 
     /// The same Composition, with this field in the input of its last step.
     #[must_use]
-    pub fn telling_the_last(mut self, field: &str, value: Value) -> Self {
+    pub fn with_input_of_last(mut self, field: &str, value: Value) -> Self {
         if let Some(step) = self.steps.last_mut() {
             let input = step.input.get_or_insert_default();
             input.insert(field.to_owned(), value);
@@ -209,7 +209,7 @@ impl Composition {
         self
     }
 
-    /// Says whether this is a Composition for that XR.
+    /// Checks that this Composition is one for the XR.
     ///
     /// # Errors
     /// When it composes another kind, or the XR selects others.

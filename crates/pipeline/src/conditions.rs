@@ -70,7 +70,7 @@ impl Condition {
         condition
     }
 
-    /// Whether the two say the same. A generation that is not known is no difference.
+    /// Whether the two are equal. An unknown generation is no difference.
     fn says_the_same_as(&self, other: &Self) -> bool {
         let generations = [self.observed_generation, other.observed_generation];
         self.status == other.status

@@ -25,7 +25,7 @@ use super::store::Store;
 /// Crossplane 2.3.
 const MAX_ITERATIONS: usize = 5;
 
-/// What Crossplane 2.3 says that it can do.
+/// Capabilities that Crossplane 2.3 announces.
 const CAPABILITIES: [Capability; 5] = [
     Capability::Capabilities,
     Capability::RequiredResources,
@@ -37,14 +37,14 @@ const CAPABILITIES: [Capability; 5] = [
 /// Why the pipeline ended before its end.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
-    /// A function said so.
+    /// A function returned a Fatal result.
     #[error("{}", .messages.iter().map(|message| fatal(step, message)).collect::<Vec<_>>().join("; "))]
     Fatal {
         /// The step that ran it.
         step: String,
         /// The messages of its Fatal results.
         messages: Vec<String>,
-        /// What there was at that point, with what the function had come to.
+        /// State, conditions and events up to and including that function.
         left: Box<Outcome>,
     },
     /// A function asks for something else on each call.
@@ -67,7 +67,7 @@ pub enum EngineError {
     },
 }
 
-/// A Fatal result in the words of Crossplane.
+/// A Fatal result in Crossplane's wording.
 fn fatal(step: &str, message: &str) -> String {
     format!("pipeline step {step:?} returned a fatal result: {message}")
 }
@@ -85,7 +85,7 @@ impl EngineError {
     }
 }
 
-/// What the functions can see and ask for.
+/// Everything that functions can observe or require.
 #[derive(Debug)]
 pub(crate) struct World<'a> {
     /// The XR and what it composed before.
@@ -96,7 +96,7 @@ pub(crate) struct World<'a> {
     pub(crate) schemas: &'a Schemas,
 }
 
-/// What the pipeline gave.
+/// State, context, events and conditions after a pipeline.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
     /// The state that the last function desires.
@@ -112,8 +112,8 @@ pub struct Outcome {
 /// Runs the pipeline, beginning with this context.
 ///
 /// # Errors
-/// When a function ends the pipeline or does not come to an end itself, or a step
-/// runs one that is not there; this is found out before anything runs.
+/// When a function ends the pipeline, requires something else on each call, or is unknown. Unknown
+/// functions are found before anything runs.
 pub(crate) fn run(
     composition: &Composition,
     functions: &Functions,
@@ -134,7 +134,7 @@ pub(crate) fn run(
         let response = call(step, functions, world, request)?;
         let (fatal, others): (Vec<_>, Vec<_>) = response.results.into_iter().partition(is_fatal);
         events.extend(others.iter().map(|result| event(&step.name, result)));
-        conditions.extend(response.conditions.into_iter().map(told));
+        conditions.extend(response.conditions.into_iter().map(condition));
         if !fatal.is_empty() {
             return Err(EngineError::Fatal {
                 step: step.name.clone(),
@@ -162,17 +162,17 @@ fn is_fatal(result: &FunctionResult) -> bool {
     result.severity == Severity::Fatal as i32
 }
 
-/// A condition that a function told, and whether the claim shows it too.
-fn told(condition: function_proto::v1::Condition) -> (Condition, bool) {
+/// A condition that a function returned, and whether it targets the claim too.
+fn condition(condition: function_proto::v1::Condition) -> (Condition, bool) {
     let for_claim = condition.target == Some(Target::CompositeAndClaim as i32);
     let status = match condition.status() {
         Status::ConditionTrue => "True",
         Status::ConditionFalse => "False",
         Status::ConditionUnknown | Status::ConditionUnspecified => "Unknown",
     };
-    let mut told = Condition::new(&condition.r#type, status, &condition.reason);
-    told.message = condition.message.unwrap_or_default();
-    (told, for_claim)
+    let mut converted = Condition::new(&condition.r#type, status, &condition.reason);
+    converted.message = condition.message.unwrap_or_default();
+    (converted, for_claim)
 }
 
 fn first_request(
@@ -198,7 +198,7 @@ fn first_request(
     request
 }
 
-/// What a step gets on its first call already, and keeps.
+/// The bootstrap requirements of a step, which it gets on every call.
 fn bootstrap(
     wanted: Option<&Bootstrap>,
     world: &World<'_>,
@@ -238,8 +238,7 @@ fn bootstrap(
     (resources.collect(), schemas.collect())
 }
 
-/// Calls a function until it ends the pipeline, or asks twice in a row for the
-/// same.
+/// Calls a function until it ends the pipeline or its requirements are stable.
 fn call(
     step: &Step,
     functions: &Functions,
@@ -250,17 +249,17 @@ fn call(
         request.required_resources.clone(),
         request.required_schemas.clone(),
     );
-    let mut asked_before = None;
+    let mut required_before = None;
     for _ in 0..=MAX_ITERATIONS {
         let response = functions
             .run(&step.function_ref.name, request.clone())
             .ok_or_else(|| unknown_function(step))?;
-        if response.results.iter().any(is_fatal) || response.requirements == asked_before {
+        if response.results.iter().any(is_fatal) || response.requirements == required_before {
             return Ok(response);
         }
-        let asked = response.requirements.clone().unwrap_or_default();
-        answer(&mut request, &asked, kept.clone(), world);
-        asked_before = response.requirements;
+        let required = response.requirements.clone().unwrap_or_default();
+        answer(&mut request, &required, kept.clone(), world);
+        required_before = response.requirements;
         request.context = response.context;
     }
     Err(EngineError::Unstable {
@@ -268,32 +267,31 @@ fn call(
     })
 }
 
-/// Puts what was asked for into the next request, in place of what was asked for
-/// before.
+/// Replaces the required resources and schemas of the request by those of the last response.
 fn answer(
     request: &mut RunFunctionRequest,
-    asked: &Requirements,
+    required: &Requirements,
     kept: (HashMap<String, Resources>, HashMap<String, Schema>),
     world: &World<'_>,
 ) {
-    let resources = |asked: &HashMap<String, ResourceSelector>| -> Vec<_> {
-        let selectors = asked.iter();
+    let resources = |required: &HashMap<String, ResourceSelector>| -> Vec<_> {
+        let selectors = required.iter();
         selectors
             .map(|(key, selector)| (key.clone(), world.store.select(selector)))
             .collect()
     };
-    let schemas = asked.schemas.iter();
-    request.extra_resources = resources(&asked.extra_resources).into_iter().collect();
+    let schemas = required.schemas.iter();
+    request.extra_resources = resources(&required.extra_resources).into_iter().collect();
     (request.required_resources, request.required_schemas) = kept;
     request
         .required_resources
-        .extend(resources(&asked.resources));
+        .extend(resources(&required.resources));
     request
         .required_schemas
         .extend(schemas.map(|(key, selector)| (key.clone(), world.schemas.select(selector))));
 }
 
-/// A result that is not Fatal, as Crossplane tells it.
+/// The event that Crossplane emits for a result that is not Fatal.
 fn event(step: &str, result: &FunctionResult) -> Event {
     let reason = result.reason.as_deref().filter(|reason| !reason.is_empty());
     let reason = reason.unwrap_or(Event::COMPOSE);

@@ -1,8 +1,8 @@
-//! What Crossplane would tell as events.
+//! Events that Crossplane would emit.
 
 use serde_json::{Value, json};
 
-/// One event of a pass.
+/// One event of a reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     severity: &'static str,

@@ -1,12 +1,13 @@
-//! Crossplane's own loop over a Composition, without Crossplane.
+//! Crossplane's loop over a Composition, without Crossplane: given an XR, its Composition, the
+//! objects that exist and the functions, it returns what Crossplane would apply.
 //!
-//! What goes in is documents, what comes out is documents: nothing here reads a
-//! file, a clock or the environment. The order of things, their names and texts
-//! are those of Crossplane 2.3; `crossplane composition render` with the same
-//! input and functions gives the same documents.
+//! [`render`] returns the composed objects, [`outcome`] the state after the last function. Both are
+//! pure: they read no file, no clock and no environment. Order, names and texts are those of
+//! Crossplane 2.3: `crossplane composition render` returns the same documents for the same input
+//! and functions.
 //!
-//! Not simulated, there as here: RBAC, admission, the schemas of composed objects,
-//! server-side apply onto live state.
+//! Like `crossplane composition render`, it does not simulate RBAC, admission, the schemas of
+//! composed objects, or server-side apply onto live state.
 
 mod compose;
 mod composite;
@@ -108,10 +109,10 @@ pub fn render(inputs: &Inputs, functions: &Functions) -> Result<Rendered, Render
     )?)
 }
 
-/// Runs the pipeline and leaves it at that.
+/// Runs the pipeline; returns the state after its last function.
 ///
 /// # Errors
-/// When the pipeline does not come to its end.
+/// When a function ends the pipeline, or requires something else on each call.
 pub fn outcome(inputs: &Inputs, functions: &Functions) -> Result<Outcome, RenderError> {
     run(inputs, functions).map(|(_, outcome)| outcome)
 }
@@ -158,7 +159,7 @@ fn state(xr: &Object, composed: &[Observed]) -> State {
 pub struct Include {
     /// The XR's spec and metadata as its user wrote them.
     pub full_composite: bool,
-    /// What Crossplane would tell as events.
+    /// Events that Crossplane would emit.
     pub events: bool,
     /// The context that the last function left.
     pub context: bool,

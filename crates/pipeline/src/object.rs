@@ -6,7 +6,7 @@ use function_kit::value::{json_to_struct, struct_to_json};
 use pbjson_types::Struct;
 use serde_json::{Map, Value};
 
-/// A Kubernetes object. What it does not say, and what is no text, is `""`: to
+/// A Kubernetes object. A text that is missing or of another type is `""`: to
 /// Kubernetes an empty name or namespace is not set either.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Object(Map<String, Value>);
@@ -60,7 +60,7 @@ impl Object {
             .try_fold(self.0.get(*first)?, |value, key| value.get(*key))
     }
 
-    /// The map at a path of keys, made where there is none.
+    /// The map at a path of keys, created if it is missing.
     pub fn map_mut(&mut self, path: &[&str]) -> &mut Map<String, Value> {
         path.iter().fold(&mut self.0, |map, key| {
             let value = map.entry(*key).or_insert(Value::Null);
@@ -84,7 +84,7 @@ impl Object {
         }
     }
 
-    /// The object as it travels to a function.
+    /// The object as functions get it.
     pub fn to_struct(&self) -> Struct {
         json_to_struct(&self.0)
     }

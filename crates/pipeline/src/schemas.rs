@@ -1,4 +1,4 @@
-//! The kinds that the cluster serves, as OpenAPI v3 documents tell.
+//! Kinds that the cluster serves, from its OpenAPI v3 documents.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl Schemas {
             .get(&selector.api_version)
             .and_then(|&position| {
                 let document = self.documents.get(position)?;
-                // What describes several kinds (DeleteOptions) is nobody's schema.
+                // What describes several kinds (DeleteOptions) is no kind's schema.
                 let is_wanted = |schema: &&Value| {
                     let wanted = (selector.api_version.clone(), selector.kind.clone());
                     kinds(schema) == [wanted]

@@ -1,4 +1,4 @@
-//! The objects that exist, as far as functions may ask for them.
+//! Objects that exist, by what functions can require.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl<'a> Store<'a> {
         Self(identified.collect())
     }
 
-    /// What Crossplane answers to a selector: the one object of that name, or all
+    /// Returns the objects that a selector matches: the one object of that name, or all
     /// that match, sorted by namespace and name. A name without namespace is that
     /// of a cluster-scoped object.
     pub(crate) fn select(&self, selector: &ResourceSelector) -> Resources {

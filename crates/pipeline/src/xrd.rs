@@ -1,4 +1,4 @@
-//! What the XRD says of an XR.
+//! CompositeResourceDefinitions: scope and default values.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ const GROUP: &str = "apiextensions.crossplane.io";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Xrd(Object);
 
-/// Why an XRD says nothing of an XR.
+/// Why an XRD does not apply to an XR.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum XrdError {
     /// The object is something else.
@@ -182,7 +182,12 @@ mod tests {
         );
         let cases = [
             (v1, None, Machinery::Legacy, "the default of v1"),
-            (v1, Some("LegacyCluster"), Machinery::Legacy, "said"),
+            (
+                v1,
+                Some("LegacyCluster"),
+                Machinery::Legacy,
+                "set explicitly",
+            ),
             (
                 v1,
                 Some("Namespaced"),

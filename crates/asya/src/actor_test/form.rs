@@ -1,12 +1,11 @@
-//! What is written of cases.
+//! Output of cases: lines and JSON.
 
 use owo_colors::OwoColorize as _;
 use serde_json::{Value, json};
 
 use super::Outcome;
 
-/// A line for each case, below it one for each thing that is not as expected, and at
-/// the end how many passed.
+/// A line for each case, below it a line for each failed expectation, and the counts at the end.
 pub fn lines(outcomes: &[Outcome]) -> String {
     let mut lines = Vec::new();
     for Outcome { test, failures } in outcomes {
@@ -29,7 +28,7 @@ pub fn lines(outcomes: &[Outcome]) -> String {
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-/// A list of them, for programs.
+/// The cases as a JSON list.
 pub fn json(outcomes: &[Outcome]) -> Value {
     outcomes.iter().map(document).collect()
 }

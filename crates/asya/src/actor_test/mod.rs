@@ -1,7 +1,7 @@
-//! Cases of actors with what they shall come to, for the people who write flavors.
+//! `ActorTest`: cases of actors with expected objects, for authors of flavors.
 //!
-//! The steps themselves run on the actor of each case. What is expected is a part of
-//! what comes out: whatever a case does not mention may be anything.
+//! The functions render the actor of each case. An expectation is a part of the result: fields that
+//! a case does not mention may have any value.
 //!
 //! Pure: [`crate::inputs`] reads the files.
 
@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 pub use form::{json, lines};
 
 use self::subset::{Mismatch, mismatches};
-use crate::pass::{Pass, Picture, Refusal, pass, spec};
+use crate::render_result::{Refusal, RenderResult, RenderedActor, render_actor, spec};
 use pipeline::{Functions, Inputs, Object};
 
 /// API version of a case.
@@ -26,20 +26,20 @@ pub const API_VERSION: &str = "test.asya.sh/v1alpha1";
 /// Kind of a case.
 pub const KIND: &str = "ActorTest";
 
-/// A case, without the actor and what it is made from.
+/// A case without its actor, flavors and settings.
 #[derive(Debug, Clone)]
 pub struct ActorTest {
-    /// What it shows, in a sentence.
+    /// Its name: a sentence.
     pub name: String,
-    /// The file that it is in.
+    /// Its file.
     pub file: PathBuf,
-    /// Where its fields stand.
+    /// Positions of its fields in the file.
     pub positions: Positions,
-    /// What is expected.
+    /// The expectation.
     pub expect: Expectation,
 }
 
-/// What is expected of an actor. All of it must hold.
+/// Expectations about an actor, all of which must hold.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
@@ -51,16 +51,14 @@ pub struct Expectation {
     pub absent: Vec<Absent>,
     /// A part of the resolved spec, defaults included.
     pub spec: Option<Map<String, Value>>,
-    /// Parts of the messages with which the actor is refused. Without any, it must not
-    /// be.
+    /// Parts of the messages of a refusal. If empty, the actor must not be refused.
     #[serde(default)]
     pub error: Texts,
-    /// Parts of what the actor's conditions tell; if there are none in the list, they
-    /// must tell nothing.
+    /// Parts of warnings in the actor's conditions. An empty list expects no warning.
     pub warnings: Option<Vec<String>>,
 }
 
-/// What is not rendered.
+/// An object that must not be rendered.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Absent {
@@ -95,28 +93,28 @@ impl Texts {
     }
 }
 
-/// Something that is not as expected.
+/// An expectation that does not hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
-    /// Where that is expected.
+    /// Position of the expectation in its file.
     pub position: Position,
-    /// Where it is expected, in the case.
+    /// Path of the expectation in its case.
     pub path: FieldPath,
-    /// What is expected where, and what there is.
+    /// The expected and the actual value.
     pub message: String,
 }
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The case.
     pub test: ActorTest,
-    /// What is not as expected; nothing where the case passed.
+    /// Expectations that do not hold; empty if the case passed.
     pub failures: Vec<Failure>,
 }
 
 impl Expectation {
-    /// Whether nothing at all is expected.
+    /// Whether nothing is expected.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -128,9 +126,9 @@ pub fn run(test: ActorTest, inputs: &Inputs, functions: &Functions) -> Outcome {
         test: &test,
         found: Vec::new(),
     };
-    match pass(inputs, functions) {
-        Pass::Refused(refusal) => failures.of_refused(&refusal),
-        Pass::Rendered(picture) => failures.of_rendered(&picture),
+    match render_actor(inputs, functions) {
+        RenderResult::Refused(refusal) => failures.of_refused(&refusal),
+        RenderResult::Rendered(actor) => failures.of_rendered(&actor),
     }
     let failures = failures.found;
     Outcome { test, failures }
@@ -156,14 +154,14 @@ impl Failures<'_> {
 
     fn of_refused(&mut self, refusal: &Refusal) {
         let expect = &self.test.expect;
-        let asked = expect.error.each();
-        if asked.is_empty() {
+        let expected = expect.error.each();
+        if expected.is_empty() {
             for message in &refusal.messages {
                 self.add(&[], format!("the actor is refused: {message}"));
             }
             return;
         }
-        self.texts("error", asked, &refusal.messages, "the messages are");
+        self.texts("error", expected, &refusal.messages, "the messages are");
         let others = [
             ("objects", !expect.objects.is_empty()),
             ("spec", expect.spec.is_some()),
@@ -171,20 +169,20 @@ impl Failures<'_> {
         ];
         for (field, is_expected) in others {
             if is_expected {
-                let message = "the actor is refused, and comes to nothing else".to_owned();
+                let message = "the actor is refused and has no objects".to_owned();
                 self.add(&[field.into()], message);
             }
         }
     }
 
-    fn of_rendered(&mut self, picture: &Picture) {
+    fn of_rendered(&mut self, actor: &RenderedActor) {
         let expect = &self.test.expect;
         if let Some(text) = expect.error.each().first() {
             let message = format!("expected an error with {text:?}, and the actor is rendered");
             self.add(&["error".into()], message);
         }
-        let objects: Vec<&Object> = std::iter::once(&picture.composite)
-            .chain(picture.objects.values())
+        let objects: Vec<&Object> = std::iter::once(&actor.composite)
+            .chain(actor.objects.values())
             .collect();
         for (index, expected) in expect.objects.iter().enumerate() {
             self.object(&["objects".into(), index.into()], expected, &objects);
@@ -203,27 +201,27 @@ impl Failures<'_> {
             }
         }
         if let Some(expected) = &expect.spec {
-            let found = Value::Object(spec(&picture.fields));
+            let found = Value::Object(spec(&actor.fields));
             let found = mismatches(&Value::Object(expected.clone()), &found);
             self.mismatches(&["spec".into()], "resolved spec", found);
         }
         match &expect.warnings {
-            Some(asked) if asked.is_empty() => {
-                for note in &picture.notes {
+            Some(expected) if expected.is_empty() => {
+                for note in &actor.notes {
                     self.add(
                         &["warnings".into()],
                         format!("expected no warning, found {note:?}"),
                     );
                 }
             }
-            Some(asked) => self.texts("warnings", asked, &picture.notes, "the warnings are"),
+            Some(expected) => self.texts("warnings", expected, &actor.notes, "the warnings are"),
             None => {}
         }
     }
 
-    /// Each of `asked` must be a part of one of `found`.
-    fn texts(&mut self, field: &str, asked: &[String], found: &[String], they: &str) {
-        for (index, text) in asked.iter().enumerate() {
+    /// Checks that each of `expected` is a part of one of `found`.
+    fn texts(&mut self, field: &str, expected: &[String], found: &[String], they: &str) {
+        for (index, text) in expected.iter().enumerate() {
             if !found.iter().any(|found| found.contains(text.as_str())) {
                 let found = if found.is_empty() {
                     "there are none".to_owned()
@@ -236,8 +234,8 @@ impl Failures<'_> {
         }
     }
 
-    /// One of the objects of that kind must have `expected` as a part; what the nearest
-    /// of them lacks is told.
+    /// Checks that one of the objects of that kind has `expected` as a part. A failure lists the
+    /// mismatches of the nearest object.
     fn object(&mut self, path: &[Segment], expected: &Map<String, Value>, objects: &[&Object]) {
         let kind = expected.get("kind").and_then(Value::as_str);
         let part = Value::Object(expected.clone());
@@ -254,7 +252,7 @@ impl Failures<'_> {
         let kinds = kinds.join(", ");
         let message = match kind {
             Some(kind) => format!("expected an object of kind {kind:?}, found {kinds}"),
-            None => "the object says no kind".to_owned(),
+            None => "the expected object has no kind".to_owned(),
         };
         self.add(path, message);
     }

@@ -5,18 +5,18 @@ use serde_json::{Map, Value};
 
 use crate::table::shown;
 
-/// Keys that tell the items of a list apart, in the order in which they are tried.
-/// Volume mounts may share a volume, so their name alone does not tell.
+/// Keys that identify the items of a list, in the order in which they are tried. Two volume mounts
+/// can have the name of one volume, so `mountPath` goes first.
 const IDENTITIES: [&str; 2] = ["mountPath", "name"];
 
-/// Something that is expected and not so.
+/// A field that differs from its expectation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mismatch {
-    /// Where it stands in what is expected.
+    /// Path in the expectation.
     pub(super) path: Vec<Segment>,
-    /// Where it would be: `spec.template.spec.containers[asya-runtime].image`.
+    /// Place in the object: `spec.template.spec.containers[asya-runtime].image`.
     pub(super) place: String,
-    /// What is expected, and what there is.
+    /// The expected and the actual value.
     pub(super) fault: String,
 }
 
@@ -116,7 +116,7 @@ fn maps(
     }
 }
 
-/// An item of a list: the one that says that it is the same, or any.
+/// Compares an item of a list with the item of the same identity, else with any.
 fn item(index: usize, expected: &Value, found: &[Value], at: &At, mismatches: &mut Vec<Mismatch>) {
     let named = IDENTITIES.into_iter().find_map(|by| {
         let name = expected.get(by)?.as_str()?;
@@ -172,7 +172,7 @@ mod tests {
         let containers = json!({"c": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]});
         let mounts = json!([{"name": "v", "mountPath": "/a"}, {"name": "v", "mountPath": "/b"}]);
         let cases = [
-            (json!({}), json!({"a": 1}), vec![], "nothing is asked for"),
+            (json!({}), json!({"a": 1}), vec![], "an empty expectation"),
             (
                 json!({"a": 3}),
                 json!({"a": 3.0, "b": 1}),
@@ -264,7 +264,7 @@ mod tests {
             let faults: Vec<String> = faults.into_iter().map(str::to_owned).collect();
             assert_eq!(lines.len(), faults.len(), "{reason}: {lines:?}");
             for (line, fault) in lines.iter().zip(&faults) {
-                // A text stands as it is where nobody can take it for something else.
+                // A text has quotes only if it would read as another type.
                 assert_eq!(line, fault, "{reason}");
             }
         }

@@ -1,4 +1,4 @@
-//! What can be typed behind `asya diff`.
+//! Command line of `asya diff`.
 
 use std::path::{Path, PathBuf};
 
@@ -16,26 +16,26 @@ use crate::inputs::{Cluster, Scope, SideArguments};
         asya diff --cluster --new-program ./asya-0.2  another version of the functions\n  \
         asya diff actors/ --old env-v1/ --new env-v2/\n  \
         kubectl get asyncactors,environmentconfigs -A -o yaml | asya diff - --new gpu-a100.yaml\n\n\
-        The cluster is read with kubectl, and never written to.\n\
+        The cluster is read with kubectl and never written to.\n\
         Values that may be secret (environment, arguments, annotations) are shown as ***.\n\n\
-        Exit status: 0 nothing changes, 1 something does, 2 the input is at fault or the program failed")]
+        Exit status: 0 nothing changes, 1 something changes, 2 the input is invalid or the program failed")]
 pub struct Diff {
-    /// What is the same on both sides: actors, flavors, the platform's settings, objects
-    /// that exist already; files, folders of them, examples, or - for standard input.
-    /// Where --old or --new has an object of the same name, that one counts
+    /// Objects of both sides: actors, flavors, the platform's settings, composed objects;
+    /// files, folders, examples, or - for standard input. Objects of the same name in --old
+    /// or --new win
     #[arg(value_name = "SHARED")]
     shared: Vec<PathBuf>,
 
-    /// What there is before; may be repeated
+    /// Objects of the old side; may be repeated
     #[arg(long, value_name = "PATH")]
     old: Vec<PathBuf>,
 
-    /// What there is after; may be repeated
+    /// Objects of the new side; may be repeated
     #[arg(long, value_name = "PATH", required_unless_present_any = ["old", "old_program", "new_program"])]
     new: Vec<PathBuf>,
 
-    /// Read what is the same on both sides from a cluster: actors of all namespaces (with -n of
-    /// one), flavors, the platform's settings, and what the actors are made of. Files go before it
+    /// Read the objects of both sides from a cluster: actors of all namespaces (with -n, of one),
+    /// flavors, the platform's settings and composed objects. Objects in files win
     #[arg(long)]
     cluster: bool,
 
@@ -43,31 +43,31 @@ pub struct Diff {
     #[arg(long, value_name = "NAME", requires = "cluster")]
     context: Option<String>,
 
-    /// Another version of this program, whose functions and Compositions count before
+    /// Another version of this program that renders the old side
     #[arg(long, value_name = "PROGRAM")]
     old_program: Option<PathBuf>,
 
-    /// Another version of this program, whose functions and Compositions count after
+    /// Another version of this program that renders the new side
     #[arg(long, value_name = "PROGRAM")]
     new_program: Option<PathBuf>,
 
-    /// Form of the output
+    /// Output format
     #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
     pub output: DiffForm,
 
-    /// Namespace of actors that name none, "default" unless given. With --cluster it is the
-    /// only one whose actors are compared
+    /// Namespace of actors without metadata.namespace (default "default"). With --cluster, compare
+    /// only the actors of this namespace
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
 }
 
 impl Diff {
-    /// The programs whose functions count before, and after; this one where there is none.
+    /// The programs that render the old and the new side; none for this program.
     pub fn programs(&self) -> [Option<&Path>; 2] {
         [self.old_program.as_deref(), self.new_program.as_deref()]
     }
 
-    /// What is to be read.
+    /// The input to read.
     pub fn arguments(self) -> SideArguments {
         let scope = self.namespace.clone().map_or(Scope::All, Scope::Namespace);
         SideArguments {
@@ -83,14 +83,14 @@ impl Diff {
     }
 }
 
-/// Forms of the output of `asya diff`.
+/// Output formats of `asya diff`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum DiffForm {
-    /// For people: the actors, and what changes of each
+    /// Tables of changed actors and fields
     #[default]
     Table,
     /// A unified diff of the objects
     Diff,
-    /// For programs: one document
+    /// One JSON document
     Json,
 }

@@ -1,29 +1,29 @@
-//! What can be typed behind `asya install`.
+//! Command line of `asya install`.
 
 use actor::registry::Registry;
 use clap::Args;
 
 use super::namespace;
-use crate::apply::Kubectl;
 use crate::init::Transport;
-use crate::install::{Configuration, Part, Wanted};
+use crate::install::{Configuration, InstallOptions, Part};
+use crate::kubectl::Kubectl;
 
 /// `asya install`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         asya install --registry registry.example.org/asya --apply\n  \
         asya install rights --binding | kubectl diff -f -\n  \
-        asya install platform --transport sqs > platform.yaml      to be edited\n  \
+        asya install platform --transport sqs > platform.yaml      for editing\n  \
         asya install end-actors -n ml-platform --registry registry.example.org/asya --apply\n\n\
-        Without --apply the documents are printed in the order in which they are to be applied.\n\n\
-        Exit status: 0 printed or applied, 2 kubectl failed, or the call cannot be understood")]
+        Without --apply, the manifests are printed in the order in which to apply them.\n\n\
+        Exit status: 0 printed or applied, 2 kubectl failed, or the arguments are invalid")]
 pub struct Install {
-    /// What to install; rights and packages, if nothing is said
+    /// Parts to install (default: rights and packages)
     #[arg(value_enum, value_name = "PART")]
     parts: Vec<Part>,
 
-    /// Apply it with kubectl, in place of printing it. Before a part whose kinds come with
-    /// packages of the same call, wait until these are healthy
+    /// Apply the manifests with kubectl instead of printing them. Waits for healthy packages before
+    /// parts whose kinds they bring
     #[arg(long)]
     pub apply: bool,
 
@@ -31,7 +31,7 @@ pub struct Install {
     #[arg(long, value_name = "NAME", requires = "apply")]
     context: Option<String>,
 
-    /// Registry, with a path, to which you have pushed packages and images
+    /// Registry with path to which you pushed packages and images
     #[arg(long, value_name = "REGISTRY")]
     registry: Option<Registry>,
 
@@ -39,16 +39,15 @@ pub struct Install {
     #[arg(long, value_name = "TAG", default_value = concat!("v", env!("CARGO_PKG_VERSION")), value_parser = tag)]
     version: String,
 
-    /// Which Configuration the packages are of; a cluster has one
+    /// Configuration to install; a cluster has one
     #[arg(long, value_enum, default_value_t, value_name = "NAME")]
     configuration: Configuration,
 
-    /// Let the provider change the pod templates of other people's workloads, for actors with
-    /// workloadRef
+    /// Allow the provider to patch pod templates of foreign workloads, for actors with workloadRef
     #[arg(long)]
     binding: bool,
 
-    /// Grant what Crossplane's RBAC manager would, for clusters where it is off
+    /// Grant what Crossplane's RBAC manager would, for clusters where it is disabled
     #[arg(long)]
     without_rbac_manager: bool,
 
@@ -56,7 +55,7 @@ pub struct Install {
     #[arg(long, value_name = "NAME", default_value = "crossplane-system", value_parser = namespace)]
     crossplane_namespace: String,
 
-    /// Transport of the sample of the platform's settings
+    /// Transport of the sample settings
     #[arg(long, value_enum, default_value_t, value_name = "TYPE")]
     transport: Transport,
 
@@ -66,13 +65,13 @@ pub struct Install {
 }
 
 impl Install {
-    /// What is to be installed.
-    pub fn wanted(&self) -> Wanted {
+    /// The options of the installation.
+    pub fn wanted(&self) -> InstallOptions {
         let parts: &[Part] = match self.parts.as_slice() {
             [] => &Part::DEFAULT,
             parts => parts,
         };
-        Wanted {
+        InstallOptions {
             parts: parts.iter().copied().collect(),
             registry: self.registry.clone(),
             version: self.version.clone(),
@@ -85,7 +84,7 @@ impl Install {
         }
     }
 
-    /// Where it is to be applied.
+    /// The cluster to apply to.
     pub fn kubectl(&self) -> Kubectl {
         Kubectl {
             context: self.context.clone(),

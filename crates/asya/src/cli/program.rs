@@ -1,4 +1,4 @@
-//! By which name the program was called, and help that says so.
+//! The name by which the program was called, `asya` or `kubectl asya`, and help texts with it.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub enum Program {
 }
 
 impl Program {
-    /// Which it is; the first argument of a process is its own path.
+    /// The name of this process, from its first argument.
     pub fn called() -> Self {
         let path = std::env::args_os().next().unwrap_or_default();
         let stem = PathBuf::from(path);
@@ -42,7 +42,7 @@ impl Program {
         }
     }
 
-    /// The command line, with help that says what this user types.
+    /// The command line, with the name of the program in help texts.
     pub fn command(self) -> clap::Command {
         let typed = self.typed();
         let usages = [
@@ -66,8 +66,7 @@ impl Program {
         })
     }
 
-    /// What was typed; ends the process where that cannot be understood, or asks for
-    /// help.
+    /// Parses the command line; ends the process on errors and for help.
     pub fn parse(self) -> Cli {
         let matches = self.command().get_matches();
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())

@@ -9,8 +9,8 @@ use function_kit::report;
 use crate::cli::{Diff, DiffForm};
 use crate::diff::{Comparison, Source, Version, compare, json, table, unified};
 use crate::inputs::{compositions_of_actors, sides};
-use crate::peer::{Peer, PeerError};
 use crate::printer::Printer;
+use crate::remote::{RemoteError, RemoteProgram};
 
 use super::{ExitStatus, functions, refuse};
 
@@ -19,7 +19,7 @@ const NAMED_MAX: usize = 3;
 
 pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> {
     let form = arguments.output;
-    let Some((versions, peers)) = versions(&arguments, printer) else {
+    let Some((versions, programs)) = versions(&arguments, printer) else {
         return Ok(ExitStatus::Error);
     };
     let progress = printer.progress("reading both sides");
@@ -27,7 +27,7 @@ pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> 
     drop(progress);
     let loaded = match loaded {
         Ok(loaded) => loaded,
-        // As with diff(1), 1 says that something differs.
+        // As with diff(1), 1 means that something differs.
         Err(error) => {
             refuse(&error, printer);
             return Ok(ExitStatus::Error);
@@ -40,11 +40,11 @@ pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> 
     let progress = printer.progress(&format!("comparing {actors} actors"));
     let comparison = compare(&loaded.old, &loaded.new);
     drop(progress);
-    if let Some(error) = peers.iter().find_map(Peer::lost) {
+    if let Some(error) = programs.iter().find_map(RemoteProgram::lost) {
         printer.error(report(&error));
         return Ok(ExitStatus::Error);
     }
-    tell(&comparison, printer);
+    remarks(&comparison, printer);
     let text = match form {
         DiffForm::Table => Ok(table(&comparison)),
         DiffForm::Diff => unified(&comparison).map_err(|error| error.to_string()),
@@ -66,28 +66,27 @@ pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> 
     })
 }
 
-/// What renders each side, with the programs that run for it; none where one does not run,
-/// which is told.
-fn versions(arguments: &Diff, printer: &Printer) -> Option<([Version; 2], Vec<Peer>)> {
+/// The version of each side and the programs that run for them; none after an error message.
+fn versions(arguments: &Diff, printer: &Printer) -> Option<([Version; 2], Vec<RemoteProgram>)> {
     let own = Version {
         functions: Arc::new(functions(printer)?),
         compositions: compositions_of_actors()
             .inspect_err(|error| printer.error(error))
             .ok()?,
     };
-    let mut peers = Vec::new();
-    let mut version = |program: Option<&Path>| -> Result<Version, PeerError> {
+    let mut programs = Vec::new();
+    let mut version = |program: Option<&Path>| -> Result<Version, RemoteError> {
         let Some(program) = program else {
             return Ok(own.clone());
         };
-        let peer = Peer::start(program)?;
-        let version = peer.version();
-        peers.push(peer);
+        let program = RemoteProgram::start(program)?;
+        let version = program.version();
+        programs.push(program);
         Ok(version)
     };
     let [old, new] = arguments.programs();
     match version(old).and_then(|old| Ok([old, version(new)?])) {
-        Ok(versions) => Some((versions, peers)),
+        Ok(versions) => Some((versions, programs)),
         Err(error) => {
             printer.error(report(&error));
             if let Some(hint) = error.hint() {
@@ -98,12 +97,12 @@ fn versions(arguments: &Diff, printer: &Printer) -> Option<([Version; 2], Vec<Pe
     }
 }
 
-/// Tells what the comparison does not show.
-fn tell(comparison: &Comparison, printer: &Printer) {
+/// Writes notes and warnings that are not part of the comparison.
+fn remarks(comparison: &Comparison, printer: &Printer) {
     for it in comparison.sources.iter().filter(|it| !it.is_used) {
         if let Source::Flavor(name) = &it.source {
             printer.note(format_args!(
-                "flavor {name:?} differs, and no actor among the files names it"
+                "flavor {name:?} differs, but no actor among the files names it"
             ));
         }
     }
@@ -116,7 +115,7 @@ fn tell(comparison: &Comparison, printer: &Printer) {
             more => format!(" and {more} more"),
         };
         printer.warning(format_args!(
-            "nothing is known of {}{more}, refused before and after: {reason}",
+            "{}{more}: refused on both sides, so their changes are unknown: {reason}",
             names.join(", ")
         ));
     }

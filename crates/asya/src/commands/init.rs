@@ -23,11 +23,9 @@ pub(super) fn run(arguments: &Init, printer: &Printer) -> io::Result<ExitStatus>
         .collect();
     if !there.is_empty() {
         let there = there.join(", ");
-        printer.error(format_args!(
-            "folder {shown:?} has {there} already, which would be overwritten"
-        ));
+        printer.error(format_args!("folder {shown:?} already has {there}"));
         printer.hint(format_args!(
-            "give a folder that is new: {} init FOLDER",
+            "give a new folder: {} init FOLDER",
             program.typed()
         ));
         return Ok(ExitStatus::Failure);
@@ -36,11 +34,11 @@ pub(super) fn run(arguments: &Init, printer: &Printer) -> io::Result<ExitStatus>
         printer.error(format_args!("cannot write to folder {shown:?}: {error}"));
         return Ok(ExitStatus::Error);
     }
-    printer.data(&told(program, folder, &files))?;
+    printer.data(&summary(program, folder, &files))?;
     Ok(ExitStatus::Success)
 }
 
-/// Writes new files alone: one that has come in the meantime is an error.
+/// Writes new files only: a file that exists is an error.
 fn write(folder: &Path, files: &[File]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for file in files {
@@ -51,17 +49,17 @@ fn write(folder: &Path, files: &[File]) -> io::Result<()> {
     Ok(())
 }
 
-/// What was written, and what can be done with it.
-fn told(program: Program, folder: &Path, files: &[File]) -> String {
+/// The written files, and commands to try next.
+fn summary(program: Program, folder: &Path, files: &[File]) -> String {
     let shown = folder.display();
     let written = files
         .iter()
         .map(|file| format!("{}: {}", folder.join(file.name).display(), file.holds));
     let next = [
-        ("render", "everything that the actor is made of"),
-        ("explain", "who set each of its fields"),
-        ("lint", "what is wrong with it"),
-        ("test", "whether the flavor does what it must"),
+        ("render", "all objects of the actor"),
+        ("explain", "the origin of each field"),
+        ("lint", "errors and warnings"),
+        ("test", "the expectations in tests.yaml"),
     ];
     let next = next.map(|(command, what)| (format!("{} {command} {shown}", program.typed()), what));
     let width = next

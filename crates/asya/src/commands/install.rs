@@ -4,16 +4,16 @@ use std::io;
 
 use function_kit::report;
 
-use crate::apply::{Answer, ApplyError};
 use crate::cli::Install;
-use crate::install::{Stage, stages};
+use crate::install::{Manifest, manifests};
+use crate::kubectl::{Answer, KubectlError};
 use crate::printer::Printer;
 
 use super::ExitStatus;
 
 pub(super) fn run(arguments: &Install, printer: &Printer) -> io::Result<ExitStatus> {
-    let stages = match stages(&arguments.wanted()) {
-        Ok(stages) => stages,
+    let manifests = match manifests(&arguments.wanted()) {
+        Ok(manifests) => manifests,
         Err(error) => {
             printer.error(&error);
             if let Some(hint) = error.hint() {
@@ -23,57 +23,60 @@ pub(super) fn run(arguments: &Install, printer: &Printer) -> io::Result<ExitStat
         }
     };
     if arguments.apply {
-        return apply(arguments, &stages, printer);
+        return apply(arguments, &manifests, printer);
     }
-    let texts: Vec<&str> = stages.iter().map(|stage| stage.text.as_str()).collect();
+    let texts: Vec<&str> = manifests
+        .iter()
+        .map(|manifest| manifest.text.as_str())
+        .collect();
     printer.data(&texts.join("---\n"))?;
     Ok(ExitStatus::Success)
 }
 
-/// Applies the parts in their order, each when what it needs is there.
-fn apply(arguments: &Install, stages: &[Stage], printer: &Printer) -> io::Result<ExitStatus> {
+/// Applies the parts in their order, each once its packages are healthy.
+fn apply(arguments: &Install, manifests: &[Manifest], printer: &Printer) -> io::Result<ExitStatus> {
     let kubectl = arguments.kubectl();
     let mut awaited: &[Vec<String>] = &[];
-    for stage in stages {
-        if stage.part.needs_packages() && !awaited.is_empty() {
+    for manifest in manifests {
+        if manifest.part.needs_packages() && !awaited.is_empty() {
             printer.note("waiting until the packages are healthy, up to 5 minutes");
             for call in awaited {
                 let progress = printer.progress("waiting for the packages");
                 let answer = kubectl.wait(call);
                 drop(progress);
-                if let Err(error) = told(answer, printer)? {
+                if let Err(error) = relayed(answer, printer)? {
                     printer.error(report(&error));
-                    printer.hint("kubectl describe tells what keeps a package from being healthy; what is applied already stays");
+                    printer.hint("kubectl describe shows why a package is not healthy; objects that are applied stay");
                     return Ok(ExitStatus::Error);
                 }
             }
             awaited = &[];
         }
-        let part = stage.part.name();
+        let part = manifest.part.name();
         let progress = printer.progress(&format!("applying part {part:?}"));
-        let answer = kubectl.apply(&stage.text);
+        let answer = kubectl.apply(&manifest.text);
         drop(progress);
-        if let Err(error) = told(answer, printer)? {
+        if let Err(error) = relayed(answer, printer)? {
             printer.error(format_args!("part {part:?}: {}", report(&error)));
             return Ok(ExitStatus::Error);
         }
-        if !stage.then.is_empty() {
-            awaited = &stage.then;
+        if !manifest.then.is_empty() {
+            awaited = &manifest.then;
         }
     }
     Ok(ExitStatus::Success)
 }
 
-/// Tells what kubectl has said; what came of it.
-fn told(
-    answer: Result<Answer, ApplyError>,
+/// Writes the output of kubectl; returns its outcome.
+fn relayed(
+    answer: Result<Answer, KubectlError>,
     printer: &Printer,
-) -> io::Result<Result<(), ApplyError>> {
+) -> io::Result<Result<(), KubectlError>> {
     let answer = match answer {
         Ok(answer) => answer,
         Err(error) => return Ok(Err(error)),
     };
-    printer.pass_on(&answer.talk);
+    printer.relay(&answer.stderr);
     printer.data(&answer.output)?;
     Ok(answer.outcome)
 }

@@ -21,14 +21,14 @@ use crate::steps;
 use function_kit::report;
 use pipeline::Functions;
 
-/// How a command ended.
+/// Exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExitStatus {
-    /// It did what was asked for.
+    /// 0: done.
     Success,
-    /// The input is at fault.
+    /// 1: the input is invalid, or the result is negative.
     Failure,
-    /// The program failed.
+    /// 2: the program failed.
     Error,
 }
 
@@ -42,7 +42,7 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
-/// Does what was typed.
+/// Runs a command.
 pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
     let done = match cli.command {
         Command::Render(arguments) => render::run(arguments, printer),
@@ -58,7 +58,7 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
     };
     match done {
         Ok(status) => status,
-        // Whoever read the output has seen enough: `asya render … | head`.
+        // The reader closed the pipe: `asya render … | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Success,
         Err(error) => {
             printer.error(format_args!("cannot write to standard output: {error}"));
@@ -67,7 +67,7 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
     }
 }
 
-/// Tells that the input is at fault.
+/// Writes an error of the input with its remedy.
 fn refuse(error: &InputError, printer: &Printer) -> ExitStatus {
     printer.error(error);
     if let Some(hint) = error.hint() {
@@ -76,15 +76,14 @@ fn refuse(error: &InputError, printer: &Printer) -> ExitStatus {
     ExitStatus::Failure
 }
 
-/// The functions of Asya's pipeline; none where they cannot start, which is told.
+/// The functions of Asya's pipeline; none after an error message.
 fn functions(printer: &Printer) -> Option<Functions> {
     steps::functions()
         .inspect_err(|error| printer.error(report(error)))
         .ok()
 }
 
-/// Does the same with each XR, by its name. All are done, whatever becomes of the others;
-/// the worst outcome is that of the command.
+/// Runs a command on each XR. All run, also after a failure; returns the worst status.
 fn each<T>(
     cases: impl IntoIterator<Item = (String, Result<T, InputError>)>,
     printer: &Printer,

@@ -43,7 +43,7 @@ fn show(
 ) -> io::Result<ExitStatus> {
     for resource in &rendered.deleted {
         printer.note(format_args!(
-            "{name}: observed {resource:?} is not desired any more: Crossplane would delete it"
+            "{name}: observed {resource:?} is no longer desired: Crossplane would delete it"
         ));
     }
     let documents = rendered.documents(&inputs.composite, include);
@@ -56,7 +56,7 @@ fn show(
     }
 }
 
-/// Tells why an XR cannot be rendered.
+/// Writes why an XR cannot be rendered.
 pub(super) fn fail(
     name: &str,
     inputs: &Inputs,
@@ -68,7 +68,7 @@ pub(super) fn fail(
     }
     match error {
         RenderError::Engine(EngineError::UnknownFunction { .. }) => {
-            printer.hint("`crossplane composition render` runs the functions of others");
+            printer.hint("`crossplane composition render` runs other functions");
         }
         RenderError::Engine(EngineError::Fatal { .. }) if inputs.required.is_empty() => {
             printer.hint("flavors and the platform's settings are given with -e");

@@ -3,8 +3,8 @@
 use std::io::{self, BufReader, BufWriter};
 
 use crate::inputs::built_in_compositions;
-use crate::peer::serve;
 use crate::printer::Printer;
+use crate::remote::serve;
 
 use super::{ExitStatus, functions};
 
@@ -24,7 +24,7 @@ pub(super) fn run(printer: &Printer) -> ExitStatus {
     match serve(&functions, compositions, &mut input, &mut output) {
         Ok(()) => ExitStatus::Success,
         Err(error) => {
-            printer.error(format_args!("cannot speak with who has called: {error}"));
+            printer.error(format_args!("cannot write to the calling program: {error}"));
             ExitStatus::Error
         }
     }

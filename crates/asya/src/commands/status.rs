@@ -11,28 +11,28 @@ use crate::status::{ActorState, json, states, trees};
 
 use super::{ExitStatus, refuse};
 
-/// How often `--watch` looks.
+/// Time between two reads of `--watch`.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 pub(super) fn run(arguments: Status, printer: &Printer) -> io::Result<ExitStatus> {
     let (form, is_watching) = (arguments.output, arguments.watch);
-    let asked = arguments.asked();
+    let query = arguments.query();
     let mut shown = None;
     loop {
         let progress = printer.progress("reading the cluster");
-        let objects = live_objects(&asked);
+        let objects = live_objects(&query);
         drop(progress);
         let objects = match objects {
             Ok(objects) => objects,
-            // 1 says that an actor is not ready.
+            // 1 means that an actor is not ready.
             Err(error) => {
                 refuse(&error, printer);
                 return Ok(ExitStatus::Error);
             }
         };
         let mut states = states(&objects);
-        if !asked.names.is_empty() {
-            states.retain(|state| asked.names.contains(&state.name));
+        if !query.names.is_empty() {
+            states.retain(|state| query.names.contains(&state.name));
         }
         if states.is_empty() && !is_watching {
             printer.note("there are no actors");

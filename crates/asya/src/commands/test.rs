@@ -12,7 +12,7 @@ use super::{ExitStatus, functions, refuse};
 pub(super) fn run(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus> {
     let loaded = match actor_tests(&arguments.files, &arguments.namespace) {
         Ok(loaded) => loaded,
-        // 1 says that a case failed.
+        // 1 means that a case failed.
         Err(error) => {
             refuse(&error, printer);
             return Ok(ExitStatus::Error);

@@ -1,4 +1,4 @@
-//! Where two documents differ, in words that survive a shifted list.
+//! Differences between two documents, at places that do not depend on the order of list items.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,10 +7,10 @@ use function_kit::redacted;
 use merge::{FieldPath, Segment};
 use serde_json::{Map, Value, json};
 
-use super::align::{Pair, align};
+use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Keys that tell the items of a list apart, in the order in which they are tried.
-/// Volume mounts may share a volume, so their name alone does not tell.
+/// Keys that identify the items of a list, in the order in which they are tried. Two volume mounts
+/// can have the name of one volume, so `mountPath` goes first.
 const IDENTITIES: [&str; 4] = ["mountPath", "name", "envVar", "secretName"];
 /// What stands in place of a new value that may be secret and differs from the old.
 const HIDDEN_CHANGED: &str = "*** (changed)";
@@ -22,19 +22,19 @@ const HIDDEN: &str = "***";
 pub enum Step {
     /// Into a map.
     Key(String),
-    /// Into a list, by what the item says that it is, such as its `name`.
+    /// Into a list, to the item with this identity, such as its `name`.
     Item {
-        /// The key that tells the items apart.
+        /// The key that identifies the items.
         by: &'static str,
         /// Its value.
         is: String,
     },
-    /// Into a list whose items say nothing of the kind, counted from 0: in the new
-    /// list, or in the old where the item is gone.
+    /// Into a list whose items have no identity, counted from 0: the index in the new list, or in the
+    /// old list if the item is removed.
     Index(usize),
 }
 
-/// Where documents differ: `spec.template.spec.containers[asya-runtime].image`.
+/// The place of a difference: `spec.template.spec.containers[asya-runtime].image`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(Vec<Step>);
 
@@ -80,14 +80,14 @@ impl fmt::Display for Place {
     }
 }
 
-/// One difference. A value that is there on one side only is told as a whole.
+/// One difference. A value that one side lacks is one difference, not one for each field in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     /// Where.
     pub place: Place,
-    /// Where it stands in the old document, and what; none where it is new.
+    /// Path and value in the old document; none if it is new.
     pub old: Option<(FieldPath, Value)>,
-    /// Where it stands in the new document, and what; none where it is gone.
+    /// Path and value in the new document; none if it is removed.
     pub new: Option<(FieldPath, Value)>,
 }
 
@@ -102,8 +102,8 @@ pub fn between(old: &Value, new: &Value) -> Vec<Change> {
     changes
 }
 
-/// Both documents as they may be shown, and their differences with values that may be
-/// shown. A new value that is hidden and differs says so, and nothing more.
+/// Both documents and their differences with secret values masked. A masked value that differs is
+/// marked as changed.
 pub(super) fn shown(old: &Map<String, Value>, new: &Map<String, Value>) -> Shown {
     let changes = between(&Value::Object(old.clone()), &Value::Object(new.clone()));
     let old = Value::Object(redacted(old));
@@ -193,7 +193,7 @@ fn values(old: &Value, old_at: &At, new: &Value, new_at: &At, changes: &mut Vec<
     }
 }
 
-fn gone(old: &Value, at: At, changes: &mut Vec<Change>) {
+fn removed(old: &Value, at: At, changes: &mut Vec<Change>) {
     changes.push(Change {
         place: at.place.clone(),
         old: Some(at.with(old)),
@@ -221,7 +221,7 @@ fn maps(
         let inside = |at: &At| at.then(key.as_str(), Step::Key(key.clone()));
         match (old.get(key), new.get(key)) {
             (Some(old), Some(new)) => values(old, &inside(old_at), new, &inside(new_at), changes),
-            (Some(old), None) => gone(old, inside(old_at), changes),
+            (Some(old), None) => removed(old, inside(old_at), changes),
             (None, Some(new)) => added(new, inside(new_at), changes),
             (None, None) => {}
         }
@@ -243,7 +243,7 @@ fn lists(old: &[Value], old_at: &At, new: &[Value], new_at: &At, changes: &mut V
                 if new_names.contains(name) {
                     kept.0.push(*name);
                 } else {
-                    gone(item, old_at.then(index, step(name)), changes);
+                    removed(item, old_at.then(index, step(name)), changes);
                 }
             }
             for (index, (name, item)) in new_names.iter().zip(new).enumerate() {
@@ -270,8 +270,7 @@ fn lists(old: &[Value], old_at: &At, new: &[Value], new_at: &At, changes: &mut V
     }
 }
 
-/// What tells the items of a list apart; none unless every item has it, and each
-/// another.
+/// The identities of the items; none unless every item has one and all are distinct.
 fn identities<'a>(list: &'a [Value], by: &str) -> Option<Vec<&'a str>> {
     let names: Vec<&str> = list
         .iter()
@@ -281,32 +280,27 @@ fn identities<'a>(list: &'a [Value], by: &str) -> Option<Vec<&'a str>> {
     (distinct.len() == names.len()).then_some(names)
 }
 
-/// Lists whose items say nothing of who they are: of what stands between the same
-/// neighbours the first of the old became the first of the new, and so on.
+/// Compares lists whose items have no identity. Between two common items, the first removed item
+/// became the first added one, and so on.
 fn unnamed(old: &[Value], old_at: &At, new: &[Value], new_at: &At, changes: &mut Vec<Change>) {
-    let (mut olds, mut news) = (Vec::new(), Vec::new());
-    let mut flush = |olds: &mut Vec<usize>, news: &mut Vec<usize>| {
+    let [old_texts, new_texts] =
+        [old, new].map(|list| list.iter().map(Value::to_string).collect::<Vec<_>>());
+    let old_inside = |index: usize| old_at.then(index, Step::Index(index));
+    let new_inside = |index: usize| new_at.then(index, Step::Index(index));
+    let diff = capture_diff_slices(Algorithm::Myers, &old_texts, &new_texts);
+    for operation in diff.iter().filter(|it| !matches!(it, DiffOp::Equal { .. })) {
+        let (mut olds, mut news) = (operation.old_range(), operation.new_range());
         let both = olds.len().min(news.len());
-        let old_inside = |index: usize| old_at.then(index, Step::Index(index));
-        let new_inside = |index: usize| new_at.then(index, Step::Index(index));
-        for (i, j) in olds.drain(..both).zip(news.drain(..both)) {
+        for (i, j) in olds.by_ref().take(both).zip(news.by_ref().take(both)) {
             values(&old[i], &old_inside(i), &new[j], &new_inside(j), changes);
         }
-        for i in olds.drain(..) {
-            gone(&old[i], old_inside(i), changes);
+        for i in olds {
+            removed(&old[i], old_inside(i), changes);
         }
-        for j in news.drain(..) {
+        for j in news {
             added(&new[j], new_inside(j), changes);
         }
-    };
-    for pair in align(old, new) {
-        match pair {
-            Pair::Both(..) => flush(&mut olds, &mut news),
-            Pair::Old(index) => olds.push(index),
-            Pair::New(index) => news.push(index),
-        }
     }
-    flush(&mut olds, &mut news);
 }
 
 #[cfg(test)]
@@ -326,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_told_where_they_are() {
+    fn differences_have_their_place() {
         let cases = [
             (json!({"a": 1}), json!({"a": 1}), vec![], "nothing"),
             (
@@ -339,7 +333,7 @@ mod tests {
                 json!({"a": {"b": 1, "c": 2}}),
                 json!({"a": {"c": 3, "d": {"e": 4}}}),
                 vec!["a.b: 1 -> -", "a.c: 2 -> 3", r#"a.d: - -> {"e":4}"#],
-                "a subtree is told as a whole",
+                "a missing subtree is one difference",
             ),
             (
                 json!([{"name": "x", "v": 1}, {"name": "y", "v": 2}]),
@@ -363,13 +357,13 @@ mod tests {
                 json!(["a", "b", "c"]),
                 json!(["x", "a", "c"]),
                 vec![r#"[0]: - -> "x""#, r#"[1]: "b" -> -"#],
-                "items without a name are told by their index",
+                "items without a name are known by their index",
             ),
             (
                 json!([{"key": "a", "v": 1}, {"key": "b"}]),
                 json!([{"key": "a", "v": 2}, {"key": "b"}]),
                 vec!["[0].v: 1 -> 2"],
-                "a replaced item is told inside",
+                "a replaced item differs inside",
             ),
         ];
         for (old, new, expected, reason) in cases {
@@ -378,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_told_to_differ_and_not_shown() {
+    fn secret_values_are_masked_and_marked_as_changed() {
         let map = |value: Value| value.as_object().unwrap().clone();
         let old = map(
             json!({"env": [{"name": "A", "value": "s1"}, {"name": "B", "value": "s2"}], "args": ["s3"]}),
@@ -404,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_knows_what_it_is_in() {
+    fn a_place_is_in_every_place_above_it() {
         let changes = between(&json!({"a": {"b": [1]}}), &json!({"a": {"b": [2]}}));
         let place = &changes[0].place;
         for (keys, expected) in [

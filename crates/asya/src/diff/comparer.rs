@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::changes::{self, Place, between};
 use super::effects::Objects;
 use super::side::Sides;
-use super::{ActorChange, ActorId, Fate, FieldChange, Side, Source};
-use crate::pass::{self, Pass, Picture, Refusal, objects, pass};
+use super::{ActorChange, ActorId, ChangeKind, FieldChange, Side, Source};
+use crate::render_result::{self, Refusal, RenderResult, RenderedActor, objects, render_actor};
 use pipeline::Object;
 
-/// What comes of one actor.
+/// The result of comparing one actor.
 pub(super) enum Verdict {
     Same,
     Changed(Box<ActorChange>),
@@ -22,7 +22,7 @@ pub(super) enum Verdict {
 pub(super) struct Comparer<'a> {
     pub(super) sides: Sides<'a>,
     pub(super) id: &'a ActorId,
-    /// What differs and may have to do with it.
+    /// Changed sources that may have an effect on it.
     pub(super) sources: BTreeSet<Source>,
 }
 
@@ -41,19 +41,21 @@ impl<'a> Comparer<'a> {
         observed.extend(old.observed(self.id));
         let run = |side: &'a Side| {
             let inputs = self.sides.inputs(self.id, |_| side, &observed)?;
-            Some(pass(&inputs, &side.functions))
+            Some(render_actor(&inputs, &side.functions))
         };
         match (run(old), run(new)) {
-            (Some(Pass::Rendered(before)), Some(Pass::Rendered(after))) => {
+            (Some(RenderResult::Rendered(before)), Some(RenderResult::Rendered(after))) => {
                 let fresh = [fresh_old, fresh(new)];
                 self.both(&before, &after, [&fresh[0], &fresh[1]], &observed)
             }
-            (before, Some(Pass::Refused(refusal))) => self.refused(before, refusal, &observed),
-            (before, Some(Pass::Rendered(after))) => {
-                let mut change = self.change(Fate::Added);
-                if let Some(Pass::Refused(refusal)) = before {
-                    // Of what there is, and whether it differs, nothing is known.
-                    change.fate = Fate::Mended;
+            (before, Some(RenderResult::Refused(refusal))) => {
+                self.refused(before, refusal, &observed)
+            }
+            (before, Some(RenderResult::Rendered(after))) => {
+                let mut change = self.change(ChangeKind::Added);
+                if let Some(RenderResult::Refused(refusal)) = before {
+                    // The old objects are unknown, and so is whether they differ.
+                    change.kind = ChangeKind::Fixed;
                     change.faults = refusal.messages;
                 } else {
                     change.add(&none, &after.objects, [&none, &after.objects]);
@@ -62,8 +64,8 @@ impl<'a> Comparer<'a> {
                 Verdict::Changed(Box::new(change))
             }
             (Some(before), None) => {
-                let mut change = self.change(Fate::Removed);
-                if let Pass::Rendered(before) = before {
+                let mut change = self.change(ChangeKind::Removed);
+                if let RenderResult::Rendered(before) = before {
                     change.add(&before.objects, &none, [&none, &none]);
                 }
                 Verdict::Changed(Box::new(change))
@@ -72,10 +74,10 @@ impl<'a> Comparer<'a> {
         }
     }
 
-    fn change(&self, fate: Fate) -> ActorChange {
+    fn change(&self, kind: ChangeKind) -> ActorChange {
         ActorChange {
             id: self.id.clone(),
-            fate,
+            kind,
             fields: Vec::new(),
             objects: Vec::new(),
             pods: Vec::new(),
@@ -87,44 +89,52 @@ impl<'a> Comparer<'a> {
         }
     }
 
-    fn refused(&self, before: Option<Pass>, refusal: Refusal, observed: &Objects) -> Verdict {
-        let fate = match before {
-            Some(Pass::Refused(before)) if before == refusal => {
+    fn refused(
+        &self,
+        before: Option<RenderResult>,
+        refusal: Refusal,
+        observed: &Objects,
+    ) -> Verdict {
+        let kind = match before {
+            Some(RenderResult::Refused(before)) if before == refusal => {
                 let reason = refusal.messages.into_iter().next();
                 return Verdict::Unknown(reason.unwrap_or_default());
             }
-            Some(Pass::Refused(_)) => Fate::RefusedOtherwise,
-            _ => Fate::Refused,
+            Some(RenderResult::Refused(_)) => ChangeKind::RefusedOtherwise,
+            _ => ChangeKind::Refused,
         };
-        let mut change = self.change(fate);
+        let mut change = self.change(kind);
         change.faults = refusal.messages;
         change.contradictions = refusal.contradictions;
-        let alone = self.alone(observed, |pass| matches!(pass, Some(Pass::Refused(_))));
+        let alone = self.alone(observed, |result| {
+            matches!(result, Some(RenderResult::Refused(_)))
+        });
         let causes = alone.into_iter().filter(|(_, is_refused)| *is_refused);
-        change.blame(causes.map(|(source, _)| source).collect());
+        change.attribute_to(causes.map(|(source, _)| source).collect());
         Verdict::Changed(Box::new(change))
     }
 
     /// An actor that is rendered on both sides.
     fn both(
         &self,
-        before: &Picture,
-        after: &Picture,
+        before: &RenderedActor,
+        after: &RenderedActor,
         fresh: [&Objects; 2],
         observed: &Objects,
     ) -> Verdict {
-        let mut change = self.change(Fate::Changed);
+        let mut change = self.change(ChangeKind::Changed);
         change.add(&before.objects, &after.objects, fresh);
         let is_new = |note: &&String| !before.notes.contains(note);
         change.warnings = after.notes.iter().filter(is_new).cloned().collect();
-        let specs = [before, after].map(|picture| pass::spec(&picture.fields));
+        let specs = [before, after].map(|actor| render_result::spec(&actor.fields));
         let fields = changes::shown(&specs[0], &specs[1]).changes;
         change.fields = fields
             .into_iter()
             .map(|change| {
-                let origins = |side: &Option<(merge::FieldPath, Value)>, picture: &Picture| {
-                    side.as_ref()
-                        .map_or_else(Vec::new, |(path, _)| pass::origins(&picture.fields, path))
+                let origins = |side: &Option<(merge::FieldPath, Value)>, actor: &RenderedActor| {
+                    side.as_ref().map_or_else(Vec::new, |(path, _)| {
+                        render_result::origins(&actor.fields, path)
+                    })
                 };
                 FieldChange {
                     old_origins: origins(&change.old, before),
@@ -134,20 +144,20 @@ impl<'a> Comparer<'a> {
             })
             .collect();
         if change.objects.is_empty() && change.queue.is_empty() && change.warnings.is_empty() {
-            // Nothing reaches the cluster, such as a default that nobody uses.
+            // No object changes: for example an unused default.
             return Verdict::Same;
         }
         self.attribute(&before.objects, observed, &mut change);
         Verdict::Changed(Box::new(change))
     }
 
-    /// Says of each difference what makes it: each thing that alone would.
+    /// Finds the sources of each difference: every source that causes it alone.
     fn attribute(&self, before: &Objects, observed: &Objects, change: &mut ActorChange) {
-        let alone = self.alone(observed, |pass| match pass {
-            Some(Pass::Rendered(after)) => places(before, &after.objects),
+        let alone = self.alone(observed, |result| match result {
+            Some(RenderResult::Rendered(after)) => places(before, &after.objects),
             _ => BTreeMap::new(),
         });
-        let mut blamed = BTreeSet::new();
+        let mut causes_of_all = BTreeSet::new();
         for object in &mut change.objects {
             for (difference, sources) in &mut object.changes {
                 let causes = alone.iter().filter(|(_, places)| {
@@ -156,34 +166,37 @@ impl<'a> Comparer<'a> {
                 });
                 *sources = causes.map(|(source, _)| source.clone()).collect();
                 if sources.is_empty() {
-                    // Only together, or there is but one.
+                    // They cause it only together, or there is only one.
                     sources.clone_from(&self.sources);
                 }
-                blamed.extend(sources.iter().cloned());
+                causes_of_all.extend(sources.iter().cloned());
             }
         }
-        change.blame(blamed);
+        change.attribute_to(causes_of_all);
     }
 
-    /// What each thing would do if nothing else differed. Of one there is nothing to
-    /// tell apart.
-    fn alone<T>(&self, observed: &Objects, look: impl Fn(Option<Pass>) -> T) -> Vec<(Source, T)> {
+    /// What each source would change if nothing else differed; empty if there is only one source.
+    fn alone<T>(
+        &self,
+        observed: &Objects,
+        inspect: impl Fn(Option<RenderResult>) -> T,
+    ) -> Vec<(Source, T)> {
         if self.sources.len() < 2 {
             return Vec::new();
         }
         let Sides { old, new } = self.sides;
         let found = self.sources.iter().map(|source| {
-            let pick = |asked: &Source| if asked == source { new } else { old };
+            let pick = |of: &Source| if of == source { new } else { old };
             let inputs = self.sides.inputs(self.id, pick, observed);
             let functions = &pick(&Source::Functions).functions;
-            let pass = inputs.map(|inputs| pass(&inputs, functions));
-            (source.clone(), look(pass))
+            let result = inputs.map(|inputs| render_actor(&inputs, functions));
+            (source.clone(), inspect(result))
         });
         found.collect()
     }
 }
 
-/// Where objects differ that are on both sides.
+/// Places in which objects of both sides differ.
 fn places(old: &Objects, new: &Objects) -> BTreeMap<String, BTreeSet<Place>> {
     let both = old.iter().filter_map(|(resource, old)| {
         let new = new.get(resource)?;
@@ -198,8 +211,8 @@ fn value(object: &Object) -> Value {
     Value::Object(object.as_map().clone())
 }
 
-/// An object as the cluster has it once Crossplane has applied it: the number of
-/// replicas in it is Crossplane's, which later steps ask.
+/// The object as it is once Crossplane has applied it: Crossplane owns the number of replicas in
+/// it, which later steps check.
 fn as_applied((resource, mut object): (String, Object)) -> (String, Object) {
     if object.get(&["spec", "replicas"]).is_some() {
         let fields = json!([{

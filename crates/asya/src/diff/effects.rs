@@ -1,4 +1,4 @@
-//! What a change of objects does to pods and queues that are there.
+//! Effects of changed objects on existing pods and queues.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use super::changes::{Change, between};
 use pipeline::Object;
 
-/// What the API server lets nobody change in the spec of a `StatefulSet` that is there
-/// is all but these. Source: `ValidateStatefulSetUpdate` of Kubernetes 1.35.
+/// Fields of the spec of a `StatefulSet` that can change; the API server refuses changes of all
+/// others. Source: `ValidateStatefulSetUpdate` of Kubernetes 1.35.
 const CHANGEABLE_IN_STATEFULSET: [&str; 7] = [
     "replicas",
     "ordinals",
@@ -27,7 +27,7 @@ const EXTERNAL_NAME: &str = "crossplane.io/external-name";
 /// Objects of one actor, by composed resource.
 pub(super) type Objects = BTreeMap<String, Object>;
 
-/// What becomes of pods.
+/// An effect on pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pods {
     /// The template differs: every pod is replaced by a new one.
@@ -35,7 +35,7 @@ pub enum Pods {
         /// Kind and name of the workload.
         workload: String,
     },
-    /// The template differs, and the workload waits until somebody deletes its pods.
+    /// The template differs, and the workload replaces a pod only when it is deleted.
     RestartWhenDeleted {
         /// Kind and name of the workload.
         workload: String,
@@ -50,17 +50,16 @@ pub enum Pods {
         /// Kind and name of the workload.
         workload: String,
     },
-    /// The API server refuses the change: until it is taken back, nothing of the
-    /// workload changes.
+    /// The API server refuses the change: until it is reverted, nothing of the workload changes.
     Refused {
         /// Kind and name of the workload.
         workload: String,
-        /// What cannot be changed.
+        /// The immutable field.
         field: String,
     },
 }
 
-/// What becomes of pods, of all that changes.
+/// Effects of changed objects on pods.
 pub(super) fn pods(old: &Objects, new: &Objects) -> Vec<Pods> {
     let mut pods = Vec::new();
     let workloads = [
@@ -82,7 +81,7 @@ pub(super) fn pods(old: &Objects, new: &Objects) -> Vec<Pods> {
     }
     let [old, new] = [old, new].map(|objects| objects.get(BINDING).map(injected));
     if old != new {
-        // What is added to somebody else's pods comes and goes with a restart.
+        // Containers are injected into a foreign workload's pods, and removed, by a restart.
         let targets = [old, new].into_iter().flatten().flatten();
         let mut targets: Vec<String> = targets.map(|(target, _)| target).collect();
         targets.dedup();
@@ -124,7 +123,7 @@ fn of_workload(old: &Object, new: &Object, pods: &mut Vec<Pods>) {
     }
 }
 
-/// The target of a binding and what is added to its pods; none where nothing is.
+/// The target of a binding and the template injected into its pods; none if nothing is injected.
 fn injected(binding: &Object) -> Option<(String, Value)> {
     let template = binding.get(&["spec", "forProvider", "template"])?;
     if template.as_object().is_none_or(Map::is_empty) {
@@ -140,14 +139,14 @@ fn named(object: &Object) -> String {
     format!("{} {}", object.kind(), object.name())
 }
 
-/// What becomes of a queue.
+/// An effect on a queue.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Queue {
-    /// It is made.
+    /// It is created.
     Create,
-    /// It is changed where it is: no message is lost.
+    /// Its settings change in place: no message is lost.
     Settings,
-    /// Only the object differs: nothing is written to the queue.
+    /// Only the Queue object differs: the queue itself is not written to.
     Object,
     /// It is deleted, with every message in it.
     Delete,
@@ -155,19 +154,19 @@ pub enum Queue {
     DeleteIfEmpty,
     /// The object is deleted, and the queue stays.
     Orphan,
-    /// A live queue keeps this, whatever is asked for; new actors get it.
+    /// A live queue keeps its value of a field; only new actors get the desired one.
     Withheld {
         /// The field.
         field: String,
-        /// What the queue has and keeps.
+        /// The value that the queue keeps.
         kept: Value,
-        /// What is asked for.
+        /// The desired value.
         wanted: Value,
     },
 }
 
-/// What becomes of an actor's queue. `fresh` is what a new actor would get on each
-/// side, where the queue would not be in the way.
+/// Effects of changed objects on an actor's queue. `fresh` has the objects of a new actor on each
+/// side, whose queue does not exist yet.
 pub(super) fn queue(old: &Objects, new: &Objects, fresh: [&Objects; 2]) -> Vec<Queue> {
     let mut effects = Vec::new();
     match (old.get(QUEUE), new.get(QUEUE)) {
@@ -204,12 +203,12 @@ fn deletion(queue: &Object) -> Queue {
     }
 }
 
-/// What the provider writes to the queue.
+/// The settings that the provider writes to the queue.
 fn settings(queue: &Object) -> [Option<&Value>; 2] {
     ["sqs", "rabbitmq"].map(|r#type| queue.get(&["spec", "forProvider", r#type]))
 }
 
-/// Where what is asked for and what the queue is asked to be differ.
+/// Fields in which a live queue keeps another value than a new actor would get.
 fn withheld(queue: &Object, fresh: Option<&Object>) -> Vec<Queue> {
     let Some(fresh) = fresh else {
         return Vec::new();

@@ -1,13 +1,12 @@
-//! What a change of actors, flavors or the platform's settings does: which actors
-//! change, where, by whom, and what that does to pods and queues that are there.
+//! The effects of a change of actors, flavors or the platform's settings: which actors change, in
+//! which fields, because of which source, and what happens to existing pods and queues.
 //!
-//! Both sides are rendered by the functions themselves, as on an actor that lives
-//! already: what the old side renders counts as what exists, unless it is given. So a
-//! live queue keeps its place here as it does in the cluster.
+//! The functions render both sides as for a live actor: the objects of the old side count as
+//! existing, unless observed objects are given. So a live queue keeps its identity here as it does
+//! in the cluster.
 //!
 //! Pure: [`crate::inputs`] reads the files.
 
-mod align;
 mod changes;
 mod comparer;
 mod effects;
@@ -34,17 +33,17 @@ use pipeline::Object;
 pub struct Comparison {
     /// Flavors and settings that differ.
     pub sources: Vec<SourceChange>,
-    /// Actors that something becomes of.
+    /// Actors that change.
     pub actors: Vec<ActorChange>,
-    /// How many actors there are on both sides together.
+    /// Number of actors on both sides together.
     pub total: usize,
-    /// Actors that are refused on both sides for the same reasons, with the first of
-    /// them: nothing is known of what they run with.
+    /// Actors that are refused on both sides for the same reasons, with the first reason: their
+    /// objects are unknown.
     pub unknown: Vec<(ActorId, String)>,
 }
 
 impl Comparison {
-    /// Whether nothing becomes of any actor.
+    /// Whether no actor changes.
     pub fn is_empty(&self) -> bool {
         self.actors.is_empty()
     }
@@ -55,64 +54,64 @@ impl Comparison {
 pub struct SourceChange {
     /// Which.
     pub source: Source,
-    /// Whether it was there, and still is.
+    /// Whether it exists in the old and in the new side.
     pub sides: [bool; 2],
-    /// How many actors change that name it; of the platform, every one.
+    /// Number of changed actors that it has an effect on.
     pub changes: usize,
-    /// Whether an actor names it; always so of the platform's settings.
+    /// Whether an actor names it; always true for the platform's settings.
     pub is_used: bool,
 }
 
-/// What becomes of an actor.
+/// The change of one actor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActorChange {
     /// The actor.
     pub id: ActorId,
-    /// In a word.
-    pub fate: Fate,
+    /// What happens to it.
+    pub kind: ChangeKind,
     /// Fields of the resolved spec, and defaults, that differ.
     pub fields: Vec<FieldChange>,
     /// Objects that differ.
     pub objects: Vec<ObjectChange>,
-    /// What becomes of its pods.
+    /// Effects on its pods.
     pub pods: Vec<Pods>,
-    /// What becomes of its queue.
+    /// Effects on its queue.
     pub queue: Vec<Queue>,
-    /// Why it is refused now; of what is mended, why it was.
+    /// Why it is refused; if it is fixed, why it was refused before.
     pub faults: Vec<String>,
-    /// Where flavors contradict each other now.
+    /// Conflicts between flavors on the new side.
     pub contradictions: Vec<Contradiction>,
-    /// What its conditions begin to tell, each with its condition.
+    /// New warnings in its conditions, as `Condition: message`.
     pub warnings: Vec<String>,
-    /// What of all that differs has to do with it.
+    /// Changed sources that cause it.
     pub sources: BTreeSet<Source>,
 }
 
-/// What becomes of an actor, in a word.
+/// What happens to an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fate {
+pub enum ChangeKind {
     /// It is new.
     Added,
-    /// It is deleted, with all that it is made of.
+    /// It is deleted with all its objects.
     Removed,
-    /// Something of it changes.
+    /// Its objects change.
     Changed,
-    /// It is refused from now on: what runs keeps running and follows no change.
+    /// It is refused from now on: its objects keep running and follow no further change.
     Refused,
-    /// It was refused, and is so for another reason.
+    /// It is still refused, for another reason.
     RefusedOtherwise,
-    /// It was refused and is rendered now: what it ran with is not known.
-    Mended,
+    /// It was refused and is rendered now; its old objects are unknown.
+    Fixed,
 }
 
 /// A field of the resolved spec that differs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldChange {
-    /// Where, and the values as they may be shown.
+    /// The place and the values, secret ones masked.
     pub change: Change,
-    /// Who set it; none where it is new.
+    /// Origins of the old value; empty if it is new.
     pub old_origins: Vec<Origin>,
-    /// Who sets it; none where it is gone.
+    /// Origins of the new value; empty if it is removed.
     pub new_origins: Vec<Origin>,
 }
 
@@ -123,9 +122,9 @@ pub struct ObjectChange {
     pub resource: String,
     /// Kind and name of the object.
     pub object: String,
-    /// The object on each side, as it may be shown; null where it is not there.
+    /// The object on each side, secret values masked; null if it is missing.
     pub shown: [Value; 2],
-    /// Where it differs, and what makes it so. None where it is on one side only.
+    /// Changed fields, each with the sources that cause it. Empty if one side lacks the object.
     pub changes: Vec<(Change, BTreeSet<Source>)>,
 }
 
@@ -169,8 +168,8 @@ pub fn compare(old: &Side, new: &Side) -> Comparison {
     comparison
 }
 
-/// What of all that differs may have to do with an actor. A configuration that no
-/// actor names as a flavor may be anything, also the platform's by another name.
+/// Changed sources that may have an effect on an actor. An EnvironmentConfig that no actor names as
+/// a flavor may be required otherwise, for example as the platform's under another name.
 fn sources(
     sides: Sides<'_>,
     id: &ActorId,
@@ -190,7 +189,7 @@ fn sources(
     sources
 }
 
-/// Whether something is there on each side.
+/// Whether a source exists on each side.
 fn present(sides: Sides<'_>, source: &Source) -> [bool; 2] {
     [sides.old, sides.new].map(|side| match source {
         Source::Actor | Source::Composition | Source::Functions => true,
@@ -200,14 +199,14 @@ fn present(sides: Sides<'_>, source: &Source) -> [bool; 2] {
 }
 
 impl ActorChange {
-    /// Says what has to do with it, where anything is known.
-    fn blame(&mut self, sources: BTreeSet<Source>) {
+    /// Sets the sources that cause it, if any are known.
+    fn attribute_to(&mut self, sources: BTreeSet<Source>) {
         if !sources.is_empty() {
             self.sources = sources;
         }
     }
 
-    /// Adds what becomes of objects. `fresh` is what a new actor would get on each side.
+    /// Adds changed objects and their effects. `fresh` has the objects of a new actor on each side.
     fn add(&mut self, old: &Objects, new: &Objects, fresh: [&Objects; 2]) {
         self.pods = effects::pods(old, new);
         self.queue = effects::queue(old, new, fresh);

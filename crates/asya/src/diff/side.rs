@@ -1,4 +1,4 @@
-//! One side of a comparison: what there is before, or after.
+//! One side of a comparison: actors and everything that they are rendered from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -51,30 +51,29 @@ impl fmt::Display for ActorId {
     }
 }
 
-/// What renders actors: the functions, and how a Composition calls them where no other is
-/// given.
+/// A version of the product: its functions and its Compositions.
 #[derive(Debug, Clone)]
 pub struct Version {
     /// The functions.
     pub functions: Arc<Functions>,
-    /// Of actors, and of legacy XRs of actors.
+    /// The Composition of actors, and that of legacy XRs of actors.
     pub compositions: [Composition; 2],
 }
 
-/// Actors and all that they are made from.
+/// Actors, flavors, settings, Compositions and functions.
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// The functions. Those of both sides differ unless they are the very same.
+    /// The functions. Two sides differ in them unless they share one value.
     pub functions: Arc<Functions>,
-    /// How actors are composed.
+    /// The Composition of actors.
     pub composition: Composition,
-    /// How legacy XRs of actors are composed.
+    /// The Composition of legacy XRs of actors.
     pub legacy_composition: Composition,
     /// The actors.
     pub actors: BTreeMap<ActorId, Composite>,
     /// Flavors and the platform's settings, by name.
     pub configs: BTreeMap<String, Object>,
-    /// Composed objects that exist, by the actor that they are of.
+    /// Composed objects that exist, by their actor.
     pub observed: BTreeMap<ActorId, Vec<Object>>,
 }
 
@@ -95,7 +94,7 @@ pub(super) fn flavors(actor: &Composite) -> impl Iterator<Item = &str> {
     names.filter_map(Value::as_str)
 }
 
-/// Something that actors are made from, and that may differ.
+/// Something that actors are rendered from and that can change.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// The actor itself.
@@ -111,7 +110,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// What the configuration of that name is.
+    /// The source that an EnvironmentConfig of that name is.
     pub(super) fn of_config(name: &str) -> Self {
         if name == PLATFORM {
             Self::Platform
@@ -141,8 +140,8 @@ pub(super) struct Sides<'a> {
 }
 
 impl<'a> Sides<'a> {
-    /// What rendering an actor takes, where `pick` says from which side each thing
-    /// comes; none where that side has no such actor.
+    /// The inputs of an actor, with each source from the side that `pick` returns; none if that side
+    /// lacks the actor.
     pub(super) fn inputs(
         self,
         id: &ActorId,
@@ -169,7 +168,7 @@ impl<'a> Sides<'a> {
         })
     }
 
-    /// What differs between the sides, but for actors.
+    /// Sources that differ between the sides, except actors.
     pub(super) fn changed(self) -> BTreeSet<Source> {
         let differs = |name: &&str| self.old.configs.get(*name) != self.new.configs.get(*name);
         let mut changed: BTreeSet<Source> = self

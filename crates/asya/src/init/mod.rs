@@ -4,9 +4,9 @@
 
 use actor::names::ActorName;
 
-/// What is to be written.
+/// Values of the first actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct First {
+pub struct Project {
     /// Name of the actor.
     pub name: ActorName,
     /// Its namespace.
@@ -30,7 +30,7 @@ pub enum Transport {
 pub struct File {
     /// Its name.
     pub name: &'static str,
-    /// What it holds, in a few words.
+    /// A short description of its content.
     pub holds: &'static str,
     /// Its text.
     pub text: String,
@@ -40,7 +40,7 @@ pub struct File {
 const FLAVOR: &str = include_str!("../../../../install/flavors/small.yaml");
 
 /// The files of a folder that every command of this program takes as it is.
-pub fn files(first: &First) -> Vec<File> {
+pub fn files(first: &Project) -> Vec<File> {
     let platform = match first.transport {
         Transport::Rabbitmq => include_str!("platform-rabbitmq.yaml"),
         Transport::Sqs => include_str!("platform-sqs.yaml"),

@@ -1,4 +1,4 @@
-//! Files for `asya test`: cases, and what their actors are made from.
+//! Input of `asya test`: cases with their actors, flavors and settings.
 
 use std::path::{Path, PathBuf};
 
@@ -14,15 +14,15 @@ use super::{Arguments, InputError, Shared};
 use crate::actor_test::{API_VERSION, ActorTest, Expectation, KIND};
 use pipeline::{Inputs, Object};
 
-/// Name of an actor of which only the spec is given.
+/// Name of an actor that a case gives as a spec alone.
 const NAMELESS: &str = "actor";
 
-/// A case and what its actor is made from, or why it cannot be run.
+/// A case with the inputs of its actor, or why it cannot run.
 #[derive(Debug)]
 pub struct LoadedTest {
     /// The case.
     pub test: ActorTest,
-    /// What is rendered.
+    /// The inputs of its actor.
     pub inputs: Result<Inputs, InputError>,
 }
 
@@ -111,7 +111,7 @@ fn path_of(path: &serde_path_to_error::Path) -> FieldPath {
     segments.collect::<Vec<_>>().into()
 }
 
-/// What rendering the actor of a case takes.
+/// The inputs of the actor of a case.
 fn inputs(case: &Document, file: &Path, namespace: &str) -> Result<Inputs, InputError> {
     let folder = file.parent().unwrap_or_else(|| Path::new(""));
     let mut files = Files::default();
@@ -192,7 +192,7 @@ fn object(document: &Value) -> Object {
     document.as_object().cloned().unwrap_or_default().into()
 }
 
-/// What stands in a case itself, and what it names.
+/// Objects that a case contains, and paths that it names.
 #[derive(Debug, Default)]
 struct Sources {
     paths: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! Keys that Kubernetes' tools take for booleans.
+//! Unquoted keys that Kubernetes' tools read as booleans.
 //!
 //! To them an unquoted `y:` is the boolean true, and the key becomes `"true"`. Our
 //! reader keeps `y`, so what is rendered here would differ from what is applied.
@@ -7,13 +7,13 @@ use actor::yaml::Located;
 use merge::{FieldPath, Segment};
 use serde_json::Value;
 
-/// Words that are booleans in YAML 1.1, as Kubernetes' tools read it.
-const WORDS: [&str; 16] = [
+/// Keys that are booleans in YAML 1.1, as Kubernetes' tools read it.
+const BOOLEANS: [&str; 16] = [
     "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off",
     "OFF",
 ];
 
-/// The keys of a document of `text` that are such words and stand there unquoted.
+/// Paths of the unquoted keys of a document of `text` that are booleans in YAML 1.1.
 pub(super) fn bare_keys(text: &str, document: &Located) -> Vec<FieldPath> {
     let mut keys = Vec::new();
     collect(&document.value, &mut Vec::new(), &mut keys);
@@ -30,7 +30,7 @@ fn collect(value: &Value, path: &mut Vec<Segment>, keys: &mut Vec<FieldPath>) {
         Value::Object(map) => {
             for (key, value) in map {
                 path.push(key.as_str().into());
-                if WORDS.contains(&key.as_str()) {
+                if BOOLEANS.contains(&key.as_str()) {
                     keys.push(path.clone().into());
                 }
                 collect(value, path, keys);
@@ -74,7 +74,7 @@ mod tests {
             ("a:\n  - on: 1\n    off : 2", vec!["off", "on"], "in a list"),
             ("a: {no: 1, b: 2}", vec!["no"], "in a flow map"),
             ("'y': 1\n\"on\": 2", vec![], "quoted"),
-            ("day: 1\nnoon: 2", vec![], "part of a word"),
+            ("day: 1\nnoon: 2", vec![], "part of a key"),
             ("a: y", vec![], "a value"),
             ("a: |\n  y: 1", vec![], "in a text"),
             ("a: y\n'y': 1", vec![], "a value beside a quoted key"),

@@ -1,9 +1,8 @@
-//! Actors of a cluster, what they are made from and what they are made of, through
-//! kubectl.
+//! Actors of a cluster with flavors, settings and composed objects, read through kubectl.
 //!
-//! kubectl is what everybody with a cluster has, and it knows how to log in. A client of
-//! our own would bring TLS and an async runtime into a program that else needs no
-//! cluster. Nothing here writes, and no Secret is read.
+//! Users of a cluster have kubectl, and it knows how to log in. A client of our own would add TLS and
+//! an async runtime to a program that otherwise needs no cluster. This module writes nothing and
+//! reads no Secret.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,30 +14,30 @@ use super::files::{Files, items, yaml_files};
 use crate::status::composed_kinds;
 use pipeline::Object;
 
-/// Actors, and of a cluster with claims the claims.
+/// Actors; in a cluster with claims, the claims.
 const ACTORS: &str = "asyncactors.asya.sh";
-/// What Crossplane makes of claims.
+/// XRs of claims.
 const LEGACY_ACTORS: &str = "xasyncactors.asya.sh";
 /// Flavors and the platform's settings.
 const CONFIGS: &str = "environmentconfigs.apiextensions.crossplane.io";
 
-/// Which actors are asked for.
+/// Live actors to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked {
-    /// Files with objects, in place of a cluster.
+pub struct LiveQuery {
+    /// Files with objects, instead of a cluster.
     pub files: Vec<PathBuf>,
-    /// Names of actors; all of them, if there are none.
+    /// Names of actors; all actors if empty.
     pub names: Vec<String>,
-    /// Which cluster, and where in it.
+    /// The cluster and its namespaces.
     pub cluster: Cluster,
 }
 
-/// A cluster, as kubectl knows it, and a part of it.
+/// Namespaces of a cluster that kubectl can reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cluster {
-    /// The context of the kubeconfig; its own, if there is none.
+    /// Context of the kubeconfig; its current one by default.
     pub context: Option<String>,
-    /// Which namespaces are looked at.
+    /// Namespaces to read.
     pub scope: Scope,
 }
 
@@ -54,21 +53,21 @@ pub enum Scope {
     All,
 }
 
-/// The actors and what they are made of.
+/// Reads actors and their composed objects.
 ///
 /// # Errors
 /// When a file or the cluster cannot be read.
-pub fn live_objects(asked: &Asked) -> Result<Vec<Object>, InputError> {
-    if asked.files.is_empty() {
+pub fn live_objects(query: &LiveQuery) -> Result<Vec<Object>, InputError> {
+    if query.files.is_empty() {
         let mut arguments = vec!["get", ACTORS];
-        arguments.extend(asked.names.iter().map(String::as_str));
-        let mut objects = asked.cluster.kubectl(&arguments)?;
-        objects.extend(asked.cluster.composed(&objects, &[])?);
+        arguments.extend(query.names.iter().map(String::as_str));
+        let mut objects = query.cluster.kubectl(&arguments)?;
+        objects.extend(query.cluster.composed(&objects, &[])?);
         return Ok(objects);
     }
     let mut files = Files::default();
     let mut objects = Vec::new();
-    for path in &asked.files {
+    for path in &query.files {
         for file in yaml_files(path)? {
             objects.extend(files.objects_of(&file)?);
         }
@@ -77,37 +76,36 @@ pub fn live_objects(asked: &Asked) -> Result<Vec<Object>, InputError> {
 }
 
 impl Cluster {
-    /// Everything that tells what actors come to: they themselves, flavors and the
-    /// platform's settings, and what the actors are made of.
+    /// Reads actors, flavors, the platform's settings and composed objects.
     pub(super) fn contents(&self) -> Result<Vec<Object>, InputError> {
         let mut actors = self.kubectl(&["get", ACTORS])?;
         if actors.iter().any(is_bound_claim) {
-            // What is rendered is not the claim, but what Crossplane made of it.
+            // Functions render the XR of a claim, not the claim.
             actors.retain(|actor| !is_bound_claim(actor));
             actors.extend(self.kubectl(&["get", LEGACY_ACTORS])?);
         }
-        // No function is asked about an actor that is being deleted.
+        // No function runs for an actor that is being deleted.
         actors.retain(|actor| actor.metadata("deletionTimestamp").is_empty());
         let mut objects = self.kubectl(&["get", CONFIGS])?;
-        // Whose the number of replicas is, Crossplane's or an autoscaler's, only they say.
+        // Managed fields show whether Crossplane or an autoscaler owns the number of replicas.
         objects.extend(self.composed(&actors, &["--show-managed-fields"])?);
         objects.extend(actors);
         Ok(objects)
     }
 
-    /// The objects that actors are made of, asked for with these flags too.
+    /// Reads the composed objects of actors, with these additional flags.
     fn composed(&self, actors: &[Object], flags: &[&str]) -> Result<Vec<Object>, InputError> {
         let kinds = composed_kinds(actors).join(",");
         if kinds.is_empty() {
             return Ok(Vec::new());
         }
-        let asked = [
+        let arguments = [
             "get",
             &kinds,
             "--selector",
             "app.kubernetes.io/part-of=asya",
         ];
-        self.kubectl(&[&asked, flags].concat())
+        self.kubectl(&[&arguments, flags].concat())
     }
 
     fn kubectl(&self, arguments: &[&str]) -> Result<Vec<Object>, InputError> {
@@ -129,11 +127,14 @@ impl Cluster {
             .output()
             .map_err(|source| InputError::NoKubectl { source })?;
         if !output.status.success() {
-            let talk = String::from_utf8_lossy(&output.stderr);
-            let line = talk.lines().rfind(|line| !line.trim().is_empty());
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let line = stderr.lines().rfind(|line| !line.trim().is_empty());
             return Err(InputError::Kubectl {
                 command: arguments.join(" "),
-                fault: line.unwrap_or("it ended without a word").trim().to_owned(),
+                fault: line
+                    .unwrap_or("it failed without a message")
+                    .trim()
+                    .to_owned(),
             });
         }
         let document: Value = serde_json::from_slice(&output.stdout).map_err(|source| {

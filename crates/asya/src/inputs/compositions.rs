@@ -80,7 +80,7 @@ fn document(text: &str) -> Result<Object, InputError> {
 }
 
 /// Reads a Composition. Its functions may be called anything in the cluster: a
-/// Function object of that name says which package it is.
+/// Function object of that name has its package.
 pub(super) fn read(
     file: &Path,
     object: &Object,

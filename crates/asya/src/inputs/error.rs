@@ -1,4 +1,4 @@
-//! What may be wrong with the input, and what to do about it.
+//! Errors of the input, with remedies.
 
 use std::io;
 use std::path::PathBuf;
@@ -98,7 +98,7 @@ pub enum InputError {
         /// How many.
         found: usize,
     },
-    /// There is no kubectl.
+    /// kubectl cannot be started.
     #[error("cannot run kubectl: {source}")]
     NoKubectl {
         /// Why.
@@ -107,9 +107,9 @@ pub enum InputError {
     /// The cluster cannot be read.
     #[error("kubectl {command}: {fault}")]
     Kubectl {
-        /// What was asked.
+        /// Its arguments.
         command: String,
-        /// What kubectl said.
+        /// The last line of its standard error.
         fault: String,
     },
     /// The standard input can be read once only.
@@ -184,7 +184,7 @@ pub enum InputError {
 }
 
 impl InputError {
-    /// What to do about it, where the message does not say so itself.
+    /// A remedy, if the message does not contain one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NoYaml { folder } => {
@@ -221,22 +221,22 @@ impl InputError {
     }
 }
 
-/// What to do about what kubectl has said.
+/// A remedy for an error of kubectl.
 fn about_kubectl(fault: &str) -> &'static str {
     const HINTS: [(&str, &str); 3] = [
         (
             "doesn't have a resource type",
-            "this cluster lacks a kind that actors need: asya install prints what there must be",
+            "this cluster lacks a kind that actors need: asya install prints what it needs",
         ),
-        ("(NotFound)", "-n looks in another namespace"),
+        ("(NotFound)", "-n selects another namespace"),
         (
             "(Forbidden)",
-            "kubectl auth can-i --list tells what you may read",
+            "kubectl auth can-i --list shows what you may read",
         ),
     ];
     let known = HINTS.into_iter().find(|(text, _)| fault.contains(text));
     known.map_or(
-        "kubectl config get-contexts shows the clusters, and --context chooses one",
+        "kubectl config get-contexts shows the contexts, and --context selects one",
         |(_, hint)| hint,
     )
 }

@@ -16,7 +16,7 @@ use pipeline::Object;
 /// The path that stands for the standard input.
 pub(super) const STANDARD_INPUT: &str = "-";
 
-/// A reader that remembers what it should warn of.
+/// A reader of files that collects warnings.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     pub(super) warnings: Vec<String>,
@@ -89,7 +89,7 @@ pub(super) fn located(file: &Path) -> Result<Vec<(Located, Vec<FieldPath>)>, Inp
         .collect())
 }
 
-/// What is wrong with a bare key.
+/// The message about a bare key.
 pub(crate) fn bare_key(key: &str) -> String {
     format!("Kubernetes tools read the key {key:?} as a boolean: put it in quotes")
 }

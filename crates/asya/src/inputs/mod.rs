@@ -1,9 +1,8 @@
-//! From what was typed to what is rendered: the only place that reads files.
+//! Reading input: files, folders, standard input and clusters. No other module reads files.
 //!
-//! Positional arguments take their role from what they hold: a Composition, its
-//! Functions, and everything else is an XR. So the form of `crossplane composition
-//! render` (`XR COMPOSITION FUNCTIONS`) works, and so do several XRs, a folder of
-//! them, or an example's folder.
+//! The objects in positional arguments are sorted by kind: a Composition, its Functions, and XRs. So
+//! the form of `crossplane composition render` (`XR COMPOSITION FUNCTIONS`) works, and so do several
+//! XRs, a folder of them, or an example's folder.
 
 mod actor_tests;
 mod bare_keys;
@@ -22,7 +21,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 pub use actor_tests::{LoadedTest, actor_tests};
-pub use cluster::{Asked, Cluster, Scope, live_objects};
+pub use cluster::{Cluster, LiveQuery, Scope, live_objects};
 pub use error::InputError;
 pub(crate) use files::bare_key;
 pub use sides::{LoadedSides, SideArguments, sides};
@@ -35,12 +34,12 @@ use files::{Files, json_files, read};
 use pipeline::{Composite, Composition, Inputs, Machinery, Object, Schemas, Xrd};
 use positional::{Positional, Xr};
 
-/// What was typed.
+/// Paths and values from the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arguments {
     /// Positional arguments; `-` is the standard input.
     pub files: Vec<PathBuf>,
-    /// Files and folders with objects that functions may ask for.
+    /// Files and folders with objects that functions can require.
     pub required: Vec<PathBuf>,
     /// File or folder with composed objects that exist already.
     pub observed: Option<PathBuf>,
@@ -56,28 +55,28 @@ pub struct Arguments {
     pub namespace: String,
 }
 
-/// What is to be rendered.
+/// XRs with their inputs.
 #[derive(Debug)]
 pub struct Loaded {
     /// Each XR, in the order of the arguments.
     pub cases: Vec<Case>,
-    /// What is suspicious, but no error.
+    /// Warnings about the files.
     pub warnings: Vec<String>,
 }
 
-/// One XR and everything that rendering it depends on.
+/// One XR with its inputs.
 #[derive(Debug)]
 pub struct Case {
     /// File and object, as messages name the case.
     pub name: String,
-    /// The inputs, or why there are none.
+    /// The inputs, or why they cannot be read.
     pub inputs: Result<Inputs, InputError>,
 }
 
-/// Reads everything.
+/// Reads XRs and their inputs.
 ///
 /// # Errors
-/// Faults that concern every XR. What concerns one of them is in its [`Case`].
+/// Errors that concern all XRs. An error of one XR is in its [`Case`].
 pub fn load(arguments: &Arguments) -> Result<Loaded, InputError> {
     let mut files = Files::default();
     let positional = Positional::read(&arguments.files, &mut files)?;
@@ -111,7 +110,7 @@ pub fn load(arguments: &Arguments) -> Result<Loaded, InputError> {
     })
 }
 
-/// What all XRs share.
+/// Inputs that all XRs share.
 #[derive(Debug)]
 struct Shared<'a> {
     composition: Option<Composition>,
@@ -148,8 +147,7 @@ impl<'a> Shared<'a> {
         })
     }
 
-    /// The inputs of one XR. What is given for all goes before what stands in its
-    /// example's folder.
+    /// The inputs of one XR. Shared inputs win over those in its example's folder.
     fn inputs(
         &self,
         xr: Xr<'_>,
@@ -208,7 +206,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Fills in the XRD's defaults, and says where Crossplane keeps its own things.
+    /// Applies the defaults of the XRD; returns where Crossplane keeps its own fields.
     fn default_fields(&self, xr: &mut Object) -> Result<Machinery, InputError> {
         let Some((file, xrd)) = &self.xrd else {
             return Ok(if is_legacy_actor(xr) {

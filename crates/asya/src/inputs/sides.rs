@@ -1,4 +1,4 @@
-//! Files for `asya diff`: what there is before, and after.
+//! Input of `asya diff`: the old and the new side.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,18 +15,17 @@ use super::files::{Files, STANDARD_INPUT, yaml_files};
 use crate::diff::{ActorId, Side, Version};
 use pipeline::{COMPOSITE, COMPOSITION, Composite, Machinery, Object, RESOURCE_NAME};
 
-/// What is to be compared.
+/// Where the two sides come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SideArguments {
-    /// A cluster whose actors are the same on both sides, with all that they are made from
-    /// and made of, unless files have another version of it. Of one namespace of it only that
-    /// one's actors are compared.
+    /// A cluster whose actors, flavors, settings and composed objects both sides share, unless files
+    /// have another version of them. With one namespace, only its actors are compared.
     pub cluster: Option<Cluster>,
-    /// What is the same on both sides, unless a side has another version of it.
+    /// Files of both sides, unless a side has another version of an object.
     pub shared: Vec<PathBuf>,
-    /// What there is before.
+    /// The old side.
     pub old: Vec<PathBuf>,
-    /// What there is after.
+    /// The new side.
     pub new: Vec<PathBuf>,
     /// Namespace of an actor that names none.
     pub namespace: String,
@@ -35,16 +34,16 @@ pub struct SideArguments {
 /// Both sides.
 #[derive(Debug)]
 pub struct LoadedSides {
-    /// What there is before.
+    /// The old side.
     pub old: Side,
-    /// What there is after.
+    /// The new side.
     pub new: Side,
-    /// What is suspicious, but no error.
+    /// Warnings about the files.
     pub warnings: Vec<String>,
 }
 
-/// Reads both sides, of which each is rendered by its version. Objects that are neither
-/// actors nor what actors are made from are left alone.
+/// Reads both sides, each for its version. Objects that are neither actors nor used by actors are
+/// ignored.
 ///
 /// # Errors
 /// When a file or the cluster cannot be read, or neither side has an actor.
@@ -65,7 +64,7 @@ pub fn sides(arguments: &SideArguments, versions: [Version; 2]) -> Result<Loaded
     let mut old = side(of_old, &shared, &old?, &arguments.namespace)?;
     let mut new = side(of_new, &shared, &new?, &arguments.namespace)?;
     if let Some(Scope::Namespace(name)) = arguments.cluster.as_ref().map(|it| &it.scope) {
-        // Those of files too: beside a part of the cluster the others would all seem to be new.
+        // Those of files too: others would all appear as new.
         for side in [&mut old, &mut new] {
             side.actors.retain(|id, _| id.namespace == *name);
         }
@@ -88,7 +87,7 @@ pub fn sides(arguments: &SideArguments, versions: [Version; 2]) -> Result<Loaded
 /// An object and its file.
 type Found = (PathBuf, Object);
 
-/// What stands for the file of what was read from a cluster.
+/// Stands for the file of objects from a cluster.
 const CLUSTER: &str = "the cluster";
 
 fn in_cluster(cluster: Option<&Cluster>) -> Result<Vec<Found>, InputError> {
@@ -134,7 +133,7 @@ fn take(file: &Path, files: &mut Files, found: &mut Vec<Found>) -> Result<(), In
     Ok(())
 }
 
-/// A side; what is its own goes before what is shared.
+/// Builds a side; its own objects win over shared ones.
 fn side(
     version: Version,
     shared: &[Found],
@@ -190,7 +189,7 @@ fn side(
     Ok(side)
 }
 
-/// An actor as its user wrote it: what the cluster adds differs for no reason.
+/// An actor as its user wrote it, without fields that the cluster adds.
 fn actor(object: &Object, namespace: &str) -> Result<Composite, pipeline::CompositeError> {
     let mut object = object.clone();
     let is_legacy = is_legacy_actor(&object);
@@ -216,7 +215,7 @@ fn config(object: &Object) -> Object {
     object
 }
 
-/// Keeps of the metadata what functions may read.
+/// Removes metadata that functions do not read.
 fn keep_metadata(object: &mut Object) {
     const KEPT: [&str; 4] = ["name", "namespace", "labels", "annotations"];
     let metadata = object.map_mut(&["metadata"]);

@@ -1,4 +1,4 @@
-//! Files for `asya lint`: documents, and where everything in them stands.
+//! Input of `asya lint`: documents with the positions of their fields.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use super::files::{located, yaml_files};
 use crate::lint::{Document, Finding, Role, Rule, Severity};
 use pipeline::{Composition, Object};
 
-/// What is to be checked.
+/// Documents to check.
 #[derive(Debug, Default)]
 pub struct Sources {
     /// Documents that belong together: those of one example, or of all other files.
     pub groups: Vec<Vec<Document>>,
-    /// What keeps files from being read as objects.
+    /// Errors of files that cannot be read as objects.
     pub findings: Vec<Finding>,
 }
 

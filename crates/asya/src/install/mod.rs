@@ -2,7 +2,7 @@
 //! namespaces of the user's in them.
 //!
 //! The files are edited as text, so that what is printed keeps their comments: the samples among
-//! them are there to be edited. Pure: [`crate::commands`] prints, [`crate::apply`] applies.
+//! them are there to be edited. Pure: [`crate::commands`] prints, [`crate::kubectl`] applies.
 
 mod text;
 
@@ -40,7 +40,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// What is installed where nothing is said.
+    /// Parts that are installed by default.
     pub const DEFAULT: [Self; 2] = [Self::Rights, Self::Packages];
 
     /// The name by which it is typed.
@@ -92,7 +92,7 @@ impl Configuration {
 
 /// What is to be installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct InstallOptions {
     /// Which parts.
     pub parts: BTreeSet<Part>,
     /// Where the user's packages and images are.
@@ -115,21 +115,20 @@ pub struct Wanted {
 
 /// A part as it is to be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stage {
+pub struct Manifest {
     /// Which part.
     pub part: Part,
     /// One YAML stream.
     pub text: String,
-    /// What must be so before a part that needs the packages: arguments of `kubectl wait`, one call
-    /// each.
+    /// Arguments of calls of `kubectl wait` before a part that needs the packages.
     pub then: Vec<Vec<String>>,
 }
 
-/// Why nothing can be installed.
+/// Why manifests cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InstallError {
-    /// Nobody publishes the packages.
-    #[error("part {part:?} is of images in a registry of yours, and none is given")]
+    /// A part needs a registry, since no packages are published.
+    #[error("part {part:?} needs images from a registry of yours, and none is given")]
     NoRegistry {
         /// The first such part.
         part: String,
@@ -140,32 +139,32 @@ pub enum InstallError {
 }
 
 impl InstallError {
-    /// What to do about it, where the message does not say so itself.
+    /// A remedy, if the message does not contain one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NoRegistry { .. } => Some(
-                "give it with --registry, such as registry.example.org/asya; docs/setup/packages.md says how packages get there",
+                "give it with --registry, such as registry.example.org/asya; docs/setup/packages.md shows how to push packages",
             ),
             Self::Yaml(_) => None,
         }
     }
 }
 
-/// The parts that are wanted, in the order in which they are applied.
+/// The manifests of the wanted parts, in the order in which they are applied.
 ///
 /// # Errors
 /// When a part needs a registry and none is given.
-pub fn stages(wanted: &Wanted) -> Result<Vec<Stage>, InstallError> {
+pub fn manifests(wanted: &InstallOptions) -> Result<Vec<Manifest>, InstallError> {
     let without = |part: &&Part| part.names_images() && wanted.registry.is_none();
     if let Some(part) = wanted.parts.iter().find(without) {
         let part = part.name();
         return Err(InstallError::NoRegistry { part });
     }
     let parts = wanted.parts.iter();
-    parts.map(|part| stage(wanted, *part)).collect()
+    parts.map(|part| manifest(wanted, *part)).collect()
 }
 
-fn stage(wanted: &Wanted, part: Part) -> Result<Stage, InstallError> {
+fn manifest(wanted: &InstallOptions, part: Part) -> Result<Manifest, InstallError> {
     let edits = Edits::new(wanted);
     let texts: Vec<String> = match part {
         Part::Rights => rights(wanted)
@@ -186,10 +185,10 @@ fn stage(wanted: &Wanted, part: Part) -> Result<Stage, InstallError> {
         _ => Vec::new(),
     };
     let text = texts.join("---\n");
-    Ok(Stage { part, text, then })
+    Ok(Manifest { part, text, then })
 }
 
-fn rights(wanted: &Wanted) -> Vec<&'static str> {
+fn rights(wanted: &InstallOptions) -> Vec<&'static str> {
     let mut files = vec![
         file!("crossplane/rbac.yaml"),
         file!("provider-asya/rbac.yaml"),
@@ -226,8 +225,8 @@ fn runtime(namespace: &str) -> Result<String, InstallError> {
     actor::yaml::write(&object).map_err(|error| InstallError::Yaml(error.to_string()))
 }
 
-/// Until the packages are at work and their kinds are served.
-fn healthy(wanted: &Wanted, packages: &str) -> Vec<Vec<String>> {
+/// Calls of `kubectl wait` until the packages are healthy and their kinds are served.
+fn healthy(wanted: &InstallOptions, packages: &str) -> Vec<Vec<String>> {
     let call = |condition: &str, names: Vec<String>| {
         let mut call = vec![format!("--for=condition={condition}")];
         call.extend(names);

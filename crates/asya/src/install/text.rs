@@ -2,7 +2,7 @@
 
 use actor::registry::Registry;
 
-use super::Wanted;
+use super::InstallOptions;
 use crate::init::scalar;
 
 /// What the files call the registry, the version and the namespaces.
@@ -20,7 +20,7 @@ pub(super) struct Edits<'a> {
 }
 
 impl<'a> Edits<'a> {
-    pub(super) fn new(wanted: &'a Wanted) -> Self {
+    pub(super) fn new(wanted: &'a InstallOptions) -> Self {
         let namespace = |name: &str| format!("namespace: {}\n", scalar(name));
         Self {
             registry: wanted.registry.as_ref(),

@@ -1,4 +1,4 @@
-//! What is written of the state of actors.
+//! Output of the state of actors: trees and JSON.
 
 use actor::status::QueueStatus;
 use owo_colors::{OwoColorize as _, Style};
@@ -13,13 +13,13 @@ pub fn trees(states: &[ActorState]) -> String {
 }
 
 fn tree(state: &ActorState) -> Vec<String> {
-    let word = state.word.style(style(state.health).bold()).to_string();
+    let status = state.status.style(style(state.health).bold()).to_string();
     let message = match state.message.as_str() {
         "" => String::new(),
         message => format!(": {message}"),
     };
     let mut lines = vec![format!(
-        "{}/{}  {word}{message}",
+        "{}/{}  {status}{message}",
         state.namespace, state.name
     )];
     let width = state.branches.iter().map(|branch| branch.name.len()).max();
@@ -46,13 +46,13 @@ fn tree(state: &ActorState) -> Vec<String> {
     lines
 }
 
-/// What is known, and why it is so.
+/// Summary and message of a branch.
 fn text(branch: &Branch) -> String {
     match (branch.summary.as_str(), branch.message.as_str()) {
         ("", "") => match branch.health {
             Health::Good => "ready".to_owned(),
             Health::Bad => "not ready".to_owned(),
-            Health::Unknown => "not known".to_owned(),
+            Health::Unknown => "unknown".to_owned(),
         },
         ("", message) => message.to_owned(),
         (summary, "") => summary.to_owned(),
@@ -68,7 +68,7 @@ fn style(health: Health) -> Style {
     }
 }
 
-/// A list of them, for programs.
+/// The actors as a JSON list.
 pub fn json(states: &[ActorState]) -> Value {
     states.iter().map(document).collect()
 }
@@ -91,7 +91,7 @@ fn document(state: &ActorState) -> Value {
     let mut document = json!({
         "namespace": state.namespace,
         "name": state.name,
-        "status": state.word,
+        "status": state.status,
         "ready": ready(state.health),
         "message": state.message,
         "dependsOn": state.branches.iter().map(branch).collect::<Vec<_>>(),
@@ -102,7 +102,7 @@ fn document(state: &ActorState) -> Value {
     document
 }
 
-/// Null where it is not known.
+/// Null if it is unknown.
 fn ready(health: Health) -> Value {
     match health {
         Health::Good => json!(true),

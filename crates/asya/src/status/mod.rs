@@ -1,8 +1,7 @@
-//! The state of actors that live, with what each depends on: flavors, queue, workload,
-//! scaling.
+//! The state of live actors and of what each depends on: flavors, queue, workload, scaling.
 //!
-//! Everything is what the actor's own conditions and status say, and beside it what is
-//! wrong with the objects that it is made of. Pure: [`crate::inputs`] asks the cluster.
+//! The source is the actor's own conditions and status, and the failing conditions of its objects.
+//! Pure: [`crate::inputs`] reads the cluster.
 
 mod form;
 
@@ -23,41 +22,41 @@ pub struct ActorState {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Its state in a word.
-    pub word: String,
-    /// Whether it does what it shall.
+    /// Its status, such as `Running`.
+    pub status: String,
+    /// Whether it is ready.
     pub health: Health,
-    /// Its state in a line, where there is something to say.
+    /// Details in one line; may be empty.
     pub message: String,
-    /// Its queue, as far as it is known.
+    /// Its queue; unknown fields are missing.
     pub queue: QueueStatus,
-    /// What it depends on, in the order in which one follows from the other.
+    /// Its dependencies in the order of the steps.
     pub branches: Vec<Branch>,
 }
 
-/// Something that an actor depends on.
+/// A dependency of an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
     /// What it is: `flavors`, `target`, `queue`, `workload`, `scaling` or `crossplane`.
     pub name: &'static str,
-    /// Whether it is as it shall be.
+    /// Whether it is ready.
     pub health: Health,
-    /// What is known of it.
+    /// Its state in short: names and counts.
     pub summary: String,
-    /// Why it is not as it shall be, or what else its condition tells.
+    /// Reason and message of its condition.
     pub message: String,
-    /// What is wrong with objects of it.
+    /// Failing conditions of its objects.
     pub objects: Vec<String>,
 }
 
-/// Whether something is as it shall be.
+/// Health of an actor or a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
-    /// It is.
+    /// Ready.
     Good,
-    /// It is not.
+    /// Not ready.
     Bad,
-    /// Nobody knows yet.
+    /// No condition yet.
     Unknown,
 }
 
@@ -79,8 +78,8 @@ impl Condition<'_> {
         }
     }
 
-    /// Reason and message; of a condition that holds, the message alone.
-    fn told(self) -> String {
+    /// Reason and message; the message alone if the condition is True.
+    fn text(self) -> String {
         match (self.status, self.reason, self.message) {
             ("True", _, message) => message.to_owned(),
             (_, reason, "") => reason.to_owned(),
@@ -112,21 +111,20 @@ fn state(actor: &Object, objects: &[Object]) -> ActorState {
         .iter()
         .filter(|object| is_of(object, actor))
         .collect();
-    let (word, health, message) = summary(actor, &status);
+    let (reason, health, message) = summary(actor, &status);
     let queue = live_queue(&status, &own);
     ActorState {
         namespace: actor.namespace().to_owned(),
         name: actor.name().to_owned(),
         branches: branches(actor, &status, &queue, &own, &message),
-        word,
+        status: reason,
         health,
         message,
         queue,
     }
 }
 
-/// Whether an object is one that the actor, or what Crossplane made of the claim, is
-/// made of.
+/// Whether the actor, or the XR of its claim, composed the object.
 fn is_of(object: &Object, actor: &Object) -> bool {
     let claim = (
         object.label(labels::CLAIM_NAMESPACE),
@@ -140,7 +138,7 @@ fn is_of(object: &Object, actor: &Object) -> bool {
 fn summary(actor: &Object, status: &StatusDocument) -> (String, Health, String) {
     let deleted = actor.metadata("deletionTimestamp");
     if !deleted.is_empty() {
-        // No function is asked about an actor that is being deleted, so its status is old.
+        // No function runs for an actor that is being deleted, so its status is outdated.
         return (
             StatusReason::Terminating.to_string(),
             Health::Bad,
@@ -149,7 +147,7 @@ fn summary(actor: &Object, status: &StatusDocument) -> (String, Health, String) 
     }
     let ready = condition(actor, ConditionType::ActorReady.as_str());
     let Some(ready) = ready else {
-        let message = "nothing is known yet: no function has looked at it".to_owned();
+        let message = "no function has run for it yet".to_owned();
         return ("Unknown".to_owned(), Health::Unknown, message);
     };
     let message = match ready.message {
@@ -170,13 +168,13 @@ fn condition<'a>(object: &'a Object, r#type: &str) -> Option<Condition<'a>> {
     })
 }
 
-/// What the actor depends on. What its own line tells already is not told again.
+/// The dependencies of an actor. A message equal to `shown`, the actor's own, is not repeated.
 fn branches(
     actor: &Object,
     status: &StatusDocument,
     live: &QueueStatus,
     own: &[&Object],
-    told: &str,
+    shown: &str,
 ) -> Vec<Branch> {
     let mut branches = Vec::new();
     let parts = [
@@ -217,8 +215,8 @@ fn branches(
             continue;
         }
         let message = match condition {
-            Some(it) if !told.is_empty() && it.message == told => it.reason.to_owned(),
-            Some(it) => it.told(),
+            Some(it) if !shown.is_empty() && it.message == shown => it.reason.to_owned(),
+            Some(it) => it.text(),
             None => String::new(),
         };
         let objects = own.iter().filter(|object| kinds.contains(&object.kind()));
@@ -236,7 +234,7 @@ fn branches(
             name: "crossplane",
             health: Health::Bad,
             summary: String::new(),
-            message: synced.told(),
+            message: synced.text(),
             objects: Vec::new(),
         });
     }
@@ -256,30 +254,30 @@ fn target(status: &StatusDocument) -> String {
     target.map(ToString::to_string).unwrap_or_default()
 }
 
-/// The queue as its own object shows it, which its provider writes; where there is none,
-/// as the actor's status does, which is copied from there when Crossplane looks next.
+/// The queue from the status of its Queue object, which the provider writes; without one, from the
+/// actor's status, into which Crossplane copies it on its next reconciliation.
 fn live_queue(status: &StatusDocument, own: &[&Object]) -> QueueStatus {
     let object = own.iter().find(|object| object.kind() == queue::KIND);
-    let seen = object
+    let observed = object
         .and_then(|object| object.get(&["status", "atProvider"]))
-        .and_then(|seen| serde_json::from_value::<AtProvider>(seen.clone()).ok());
-    let told = status.queue.clone().unwrap_or_default();
-    match seen {
-        Some(seen) => QueueStatus {
-            name: seen.name.or(told.name),
-            url: seen.url.or(told.url),
-            queued: seen.queued,
-            processing: seen.processing,
-            dead_lettered: seen.dead_lettered,
+        .and_then(|status| serde_json::from_value::<AtProvider>(status.clone()).ok());
+    let copied = status.queue.clone().unwrap_or_default();
+    match observed {
+        Some(observed) => QueueStatus {
+            name: observed.name.or(copied.name),
+            url: observed.url.or(copied.url),
+            queued: observed.queued,
+            processing: observed.processing,
+            dead_lettered: observed.dead_lettered,
         },
-        None => told,
+        None => copied,
     }
 }
 
 fn counted(queue: &QueueStatus) -> String {
     let counts = [
-        (queue.queued, "waiting"),
-        (queue.processing, "in work"),
+        (queue.queued, "queued"),
+        (queue.processing, "processing"),
         (queue.dead_lettered, "dead-lettered"),
     ];
     let counts = counts.into_iter();
@@ -310,17 +308,17 @@ fn scaling(status: &StatusDocument) -> String {
     headed(status.scaling.as_deref(), &parts)
 }
 
-/// `head: part, part`, as far as there is anything.
+/// `head: part, part`; missing parts are left out.
 fn headed(head: Option<&str>, parts: &[String]) -> String {
     let parts = Some(parts.join(", ")).filter(|parts| !parts.is_empty());
     let pieces = head.map(str::to_owned).into_iter().chain(parts);
     pieces.collect::<Vec<_>>().join(": ")
 }
 
-/// What is wrong with an object, by its own conditions.
+/// Failing conditions of an object.
 fn faults(object: &Object) -> Vec<String> {
-    /// Each with the status that is no good. That an object is not available is not
-    /// told: an actor may sleep.
+    /// Condition types with their failing status. `Available` is not among them: an actor may be
+    /// scaled to zero.
     const FAULTS: [(&str, &str); 4] = [
         ("Synced", "False"),
         ("Ready", "False"),
@@ -332,11 +330,11 @@ fn faults(object: &Object) -> Vec<String> {
         .into_iter()
         .filter_map(|(r#type, bad)| {
             let found = condition(object, r#type).filter(|found| found.status == bad)?;
-            let told = match found.message {
+            let text = match found.message {
                 "" => found.reason.to_owned(),
                 message => format!("{}: {message}", found.reason),
             };
-            Some(format!("{named}: {type}={bad}, {told}"))
+            Some(format!("{named}: {type}={bad}, {text}"))
         })
         .collect();
     let deleted = object.metadata("deletionTimestamp");
@@ -346,8 +344,8 @@ fn faults(object: &Object) -> Vec<String> {
     faults
 }
 
-/// Kinds with conditions, by the names that kubectl knows: singular ones, since not every
-/// kind has a plural of its own.
+/// Kinds with conditions and their names for kubectl: singular, since not every kind has a distinct
+/// plural.
 const KINDS: [(&str, &str); 6] = [
     ("Queue", "queue.provider.asya.sh"),
     ("WorkloadBinding", "workloadbinding.provider.asya.sh"),
@@ -357,8 +355,8 @@ const KINDS: [(&str, &str); 6] = [
     ("ScaledObject", "scaledobject.keda.sh"),
 ];
 
-/// The kinds of objects that actors refer to: what there is to ask a cluster for. Legacy
-/// actors have Crossplane's references beside their own fields.
+/// Kinds of the composed objects of actors, by the names that kubectl accepts. Legacy actors have
+/// `resourceRefs` beside their own fields.
 pub fn composed_kinds(actors: &[Object]) -> Vec<&'static str> {
     const REFERENCES: [&[&str]; 2] = [
         &["spec", "crossplane", "resourceRefs"],

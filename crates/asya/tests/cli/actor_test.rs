@@ -31,10 +31,10 @@ fn folders(path: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn failures_tell_where_what_was_expected_and_what_was_found() {
+fn a_failure_names_position_expected_and_actual_value() {
     for case in folders("tests/actor-tests") {
         let run = run_in(&case, "test tests.yaml");
-        let found = format!("{}{}exit status {}\n", run.output, run.talk, run.code);
+        let found = format!("{}{}exit status {}\n", run.output, run.stderr, run.code);
         let expected = case.join("expected.txt");
         if std::env::var_os("UPDATE_CASES").is_some() {
             fs::write(&expected, &found).unwrap();
@@ -48,7 +48,7 @@ fn failures_tell_where_what_was_expected_and_what_was_found() {
 fn cases_of_examples_pass() {
     for example in folders("../../examples") {
         let run = run_in(&example, "test .");
-        assert_eq!((run.code, run.talk.as_str()), (0, ""), "{}", run.output);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", run.output);
         assert!(
             run.output.ends_with(" passed, 0 failed\n"),
             "{}",
@@ -58,25 +58,25 @@ fn cases_of_examples_pass() {
 }
 
 #[test]
-fn paths_begin_at_the_file_of_the_case() {
+fn paths_are_relative_to_the_file_of_the_case() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let run = run_in(&examples, "test examples/gpu-inference/tests.yaml");
-    assert_eq!(run.code, 0, "{}{}", run.output, run.talk);
+    assert_eq!(run.code, 0, "{}{}", run.output, run.stderr);
 }
 
 #[test]
-fn an_example_brings_its_flavors_and_settings_along() {
+fn an_example_as_actor_includes_its_flavors_and_settings() {
     let gpu = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/gpu-inference");
     let case = format!(
         "{{apiVersion: test.asya.sh/v1alpha1, kind: ActorTest, name: one, actor: {gpu:?}, \
          expect: {{spec: {{scaling: {{queueLength: 1}}}}}}}}"
     );
     let run = Folder::with(&[]).run_with("test -", &case);
-    assert_eq!((run.code, run.talk.as_str()), (0, ""), "{}", run.output);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", run.output);
 }
 
 #[test]
-fn programs_get_a_list() {
+fn json_output_is_a_list() {
     let failing = CASE.replace("absent: [StatefulSet]", "spec: {image: other}");
     let folder = Folder::with(&[("tests.yaml", &failing)]);
     let run = folder.run("test tests.yaml -o json");
@@ -92,7 +92,7 @@ fn programs_get_a_list() {
 }
 
 #[test]
-fn a_case_that_is_not_of_its_form_is_told_where_it_stands() {
+fn an_invalid_case_is_reported_with_its_position() {
     let cases = [
         (
             ("expect:", "expct:"),
@@ -132,14 +132,14 @@ fn a_case_that_is_not_of_its_form_is_told_where_it_stands() {
             (run.code, run.output.as_str()),
             (2, ""),
             "{reason}: {}",
-            run.talk
+            run.stderr
         );
-        assert!(run.talk.contains(message), "{reason}: {}", run.talk);
+        assert!(run.stderr.contains(message), "{reason}: {}", run.stderr);
     }
 }
 
 #[test]
-fn some_cases_may_be_run_alone() {
+fn filter_selects_cases_by_name() {
     let two = format!("{CASE}---{}", CASE.replace("name: one", "name: two"));
     let folder = Folder::with(&[("t.yaml", &two)]);
     for (filter, code, last) in [
@@ -148,7 +148,7 @@ fn some_cases_may_be_run_alone() {
         ("--filter three", 2, ""),
     ] {
         let run = folder.run(&format!("test t.yaml {filter}"));
-        assert_eq!(run.code, code, "{filter}: {}", run.talk);
+        assert_eq!(run.code, code, "{filter}: {}", run.stderr);
         assert_eq!(
             run.output.lines().last().unwrap_or_default(),
             last,

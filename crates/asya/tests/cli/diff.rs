@@ -55,15 +55,19 @@ fn without_hashes(text: &str) -> String {
 }
 
 #[test]
-fn each_change_is_told_with_what_it_does() {
+fn golden_comparisons_have_their_expected_output() {
     for case in cases() {
         let run = compared(&case, "table");
-        let found = format!("{}{}exit status {}\n", run.output, run.talk, run.code);
+        let found = format!("{}{}exit status {}\n", run.output, run.stderr, run.code);
         check(&found, &case.join("expected.txt"));
         for form in ["diff", "json"] {
             let expected = case.join(format!("expected.{form}"));
             let other = compared(&case, form);
-            assert_eq!((other.code, &other.talk), (run.code, &run.talk), "{form}");
+            assert_eq!(
+                (other.code, &other.stderr),
+                (run.code, &run.stderr),
+                "{form}"
+            );
             if expected.exists() {
                 check(&other.output, &expected);
             }
@@ -72,18 +76,18 @@ fn each_change_is_told_with_what_it_does() {
 }
 
 #[test]
-fn no_form_shows_what_may_be_secret() {
+fn secret_values_are_masked_in_every_format() {
     for case in cases() {
         for form in ["table", "diff", "json"] {
             let run = compared(&case, form);
-            let shown = format!("{}{}", run.output, run.talk);
+            let shown = format!("{}{}", run.output, run.stderr);
             assert!(!shown.contains("secret-"), "{}: {form}", case.display());
         }
     }
 }
 
 #[test]
-fn both_ways_nothing_differs_where_nothing_does() {
+fn equal_sides_have_no_changes() {
     for case in cases() {
         for side in ["old", "new"] {
             let shared = case.join("shared.yaml").exists();
@@ -99,7 +103,7 @@ fn both_ways_nothing_differs_where_nothing_does() {
 }
 
 #[test]
-fn examples_do_not_differ_from_themselves() {
+fn examples_compared_with_themselves_have_no_changes() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     for entry in fs::read_dir(&examples).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
@@ -116,7 +120,7 @@ fn examples_do_not_differ_from_themselves() {
 }
 
 #[test]
-fn what_exists_may_be_given() {
+fn observed_objects_can_be_given_as_files() {
     let queue = "
 apiVersion: provider.asya.sh/v1alpha1
 kind: Queue
@@ -139,15 +143,15 @@ spec:
         ("moved.yaml", &moved),
     ]);
     let run = folder.run("diff shared queue.yaml --new new.yaml");
-    assert_eq!(run.code, 1, "{}", run.talk);
+    assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(!run.output.contains("withheld"), "{}", run.output);
     let run = folder.run("diff shared queue.yaml --new moved.yaml");
-    let kept = "queue: it keeps sqs.region eu-north-1: us-west-2 is for new actors\n";
+    let kept = "queue: it keeps sqs.region eu-north-1: only new actors get us-west-2\n";
     assert!(run.output.contains(kept), "{}", run.output);
 }
 
 #[test]
-fn faults_of_the_input_are_told_and_are_no_difference() {
+fn invalid_input_ends_with_status_2() {
     let folder = Folder::with(&[
         ("actor.yaml", ACTOR),
         ("platform.yaml", PLATFORM),
@@ -188,14 +192,14 @@ fn faults_of_the_input_are_told_and_are_no_difference() {
     for (arguments, message, reason) in cases {
         let run = folder.run(&format!("diff {arguments}"));
         assert_eq!((run.code, run.output.as_str()), (2, ""), "{reason}");
-        assert!(run.talk.contains(message), "{reason}: {}", run.talk);
+        assert!(run.stderr.contains(message), "{reason}: {}", run.stderr);
     }
     let run = folder.run_with("diff - platform.yaml --new actor.yaml", ACTOR);
-    assert_eq!(run.code, 0, "{}", run.talk);
+    assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
 #[test]
-fn colour_is_for_terminals_alone() {
+fn output_to_a_pipe_has_no_colours() {
     let folder = Folder::with(&[("actor.yaml", ACTOR), ("platform.yaml", PLATFORM)]);
     let escapes = |variables: &[(&str, &str)]| {
         let mut command = folder.command("diff platform.yaml --new actor.yaml");

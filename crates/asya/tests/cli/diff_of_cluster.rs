@@ -88,12 +88,12 @@ fn compared(folder: &Folder, arguments: &str) -> (Run, String) {
 }
 
 #[test]
-fn the_blast_radius_of_a_file_is_that_of_the_whole_cluster() {
+fn a_changed_flavor_is_compared_for_all_actors_of_the_cluster() {
     let folder = cluster(ACTOR, "");
     folder.add("gpu.yaml", &FLAVOR.replace("low", "high"));
     folder.add("same.yaml", FLAVOR);
     let (run, calls) = compared(&folder, "--new gpu.yaml --context live");
-    assert_eq!((run.code, run.talk.as_str()), (1, ""), "{}", run.output);
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""), "{}", run.output);
     let first = "1 of 1 actors changes: 1 restarts its pods\n";
     assert!(run.output.starts_with(first), "{}", run.output);
     let row = "priorityClassName  flavor gpu  low  high\n";
@@ -110,18 +110,18 @@ fn the_blast_radius_of_a_file_is_that_of_the_whole_cluster() {
         "no Secret, no write"
     );
     let (run, _) = compared(&folder, "--new same.yaml");
-    assert_eq!((run.code, run.talk.as_str()), (0, ""));
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     assert_eq!(run.output, "nothing changes (1 actor)\n");
 }
 
 #[test]
-fn of_one_namespace_only_its_actors_are_compared() {
+fn namespace_flag_compares_only_its_actors() {
     let folder = cluster(ACTOR, "");
     let elsewhere = ACTOR.replace("namespace: prod", "namespace: test");
     folder.add("branch.yaml", &format!("{ACTOR}---{elsewhere}"));
     folder.add("gpu.yaml", &FLAVOR.replace("low", "high"));
     let (run, calls) = compared(&folder, "-n prod --new branch.yaml --new gpu.yaml");
-    assert_eq!((run.code, run.talk.as_str()), (1, ""), "{}", run.output);
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""), "{}", run.output);
     let first = "1 of 1 actors changes: 1 restarts its pods\n";
     assert!(run.output.starts_with(first), "{}", run.output);
     let scope = " --output json --namespace prod";
@@ -134,21 +134,21 @@ fn of_one_namespace_only_its_actors_are_compared() {
     assert!(run.output.starts_with(first), "{}", run.output);
     let (run, _) = compared(&folder, "--namespace empty --new gpu.yaml");
     let nothing = "error: no XR among the cluster, gpu.yaml\n";
-    assert!(run.talk.starts_with(nothing), "{}", run.talk);
+    assert!(run.stderr.starts_with(nothing), "{}", run.stderr);
     assert_eq!((run.code, run.output.as_str()), (2, ""));
 }
 
 #[test]
-fn what_lives_keeps_what_it_has() {
+fn a_live_queue_keeps_its_settings() {
     let folder = cluster(ACTOR, "");
     folder.add("moved.yaml", &PLATFORM.replace("us-east-1", "us-west-2"));
     let (run, _) = compared(&folder, "--new moved.yaml");
-    let kept = "queue: it keeps sqs.region eu-north-1: us-west-2 is for new actors\n";
-    assert!(run.output.contains(kept), "{}{}", run.output, run.talk);
+    let kept = "queue: it keeps sqs.region eu-north-1: only new actors get us-west-2\n";
+    assert!(run.output.contains(kept), "{}{}", run.output, run.stderr);
 }
 
 #[test]
-fn what_is_being_deleted_follows_no_change() {
+fn an_actor_that_is_being_deleted_is_not_compared() {
     let goes = ACTOR
         .replace("name: one", "name: two")
         .replace("uid: 5e9c", "deletionTimestamp: '2026-01-02T03:04:05Z'");
@@ -160,7 +160,7 @@ fn what_is_being_deleted_follows_no_change() {
 }
 
 #[test]
-fn files_go_before_the_cluster() {
+fn files_win_over_the_cluster() {
     let folder = cluster(ACTOR, "");
     folder.add("gpu.yaml", &FLAVOR.replace("low", "high"));
     let (run, _) = compared(&folder, "gpu.yaml --new gpu.yaml");
@@ -168,11 +168,11 @@ fn files_go_before_the_cluster() {
 }
 
 #[test]
-fn of_a_claim_what_crossplane_made_of_it_is_compared() {
+fn a_claim_is_compared_by_its_xr() {
     let folder = cluster(CLAIM, OF_CLAIM);
     folder.add("gpu.yaml", &FLAVOR.replace("low", "high"));
     let (run, calls) = compared(&folder, "--new gpu.yaml");
-    assert_eq!((run.code, run.talk.as_str()), (1, ""), "{}", run.output);
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""), "{}", run.output);
     assert!(
         run.output.contains("prod/one  changed  restart"),
         "{}",
@@ -183,26 +183,26 @@ fn of_a_claim_what_crossplane_made_of_it_is_compared() {
 }
 
 #[test]
-fn a_cluster_that_tells_nothing_is_no_difference() {
+fn an_unreadable_cluster_ends_with_status_2() {
     let folder = cluster("", "");
     folder.add("gpu.yaml", FLAVOR);
     let (run, _) = compared(&folder, "--new gpu.yaml");
     assert_eq!((run.code, run.output.as_str()), (2, ""));
     assert!(
-        run.talk
+        run.stderr
             .starts_with("error: no XR among the cluster, gpu.yaml\n"),
         "{}",
-        run.talk
+        run.stderr
     );
     let script = "echo 'the connection was refused' >&2; exit 1";
     let (run, _) = folder.run_with_kubectl(script, "diff --cluster --new gpu.yaml");
     assert_eq!((run.code, run.output.as_str()), (2, ""));
     assert_eq!(
-        run.talk,
+        run.stderr,
         "error: kubectl get asyncactors.asya.sh: the connection was refused\n\
-         hint: kubectl config get-contexts shows the clusters, and --context chooses one\n"
+         hint: kubectl config get-contexts shows the contexts, and --context selects one\n"
     );
     let run = folder.run("diff --context live --new gpu.yaml");
     assert_eq!(run.code, 2);
-    assert!(run.talk.contains("--cluster"), "{}", run.talk);
+    assert!(run.stderr.contains("--cluster"), "{}", run.stderr);
 }

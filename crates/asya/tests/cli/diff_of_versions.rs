@@ -17,7 +17,7 @@ fn folder() -> Folder {
 }
 
 #[test]
-fn what_another_version_renders_otherwise_is_told_as_its_own() {
+fn changes_of_another_version_are_attributed_to_functions() {
     let folder = folder();
     for (arguments, old, new) in [
         (
@@ -37,7 +37,7 @@ fn what_another_version_renders_otherwise_is_told_as_its_own() {
         ),
     ] {
         let run = folder.run(&format!("diff {arguments} -o json"));
-        assert_eq!((run.code, run.talk.as_str()), (1, ""), "{arguments}");
+        assert_eq!((run.code, run.stderr.as_str()), (1, ""), "{arguments}");
         let document: Value = serde_json::from_str(&run.output).unwrap();
         let functions = json!({"kind": "functions"});
         assert_eq!(
@@ -56,11 +56,11 @@ fn what_another_version_renders_otherwise_is_told_as_its_own() {
 }
 
 #[test]
-fn each_cause_is_told_apart_from_the_version() {
+fn changes_of_flavors_are_separate_from_those_of_the_version() {
     let folder = folder();
     folder.add("new.yaml", &ACTOR.replace("app:1", "app:2"));
     let run = folder.run("diff in --new new.yaml --new-program ./next");
-    assert_eq!((run.code, run.talk.as_str()), (1, ""));
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""));
     let line = |value: &str| {
         let mut lines = run.output.lines();
         let found = lines.find(|line| line.starts_with("deployment") && line.contains(value));
@@ -75,11 +75,11 @@ fn each_cause_is_told_apart_from_the_version() {
 fn the_same_version_changes_nothing() {
     let run = folder().run("diff in --old-program ./same --new-program ./same");
     assert_eq!(
-        (run.code, run.output.as_str(), run.talk.as_str()),
+        (run.code, run.output.as_str(), run.stderr.as_str()),
         (
             0,
             "nothing changes (1 actor)\n\n\
-             SOURCE     IS       ACTORS THAT IT CHANGES\n\
+             SOURCE     IS       CHANGED ACTORS\n\
              functions  changed  0\n",
             ""
         )
@@ -87,14 +87,14 @@ fn the_same_version_changes_nothing() {
 }
 
 #[test]
-fn a_program_that_is_no_version_of_this_one_is_told() {
+fn a_program_that_is_not_asya_is_reported() {
     let folder = folder();
     let greets = format!("{ASYA} serve-functions < /dev/null");
     let hint = "hint: give the path of the program asya of the other version\n";
     let cases = [
         (
             "exit 0",
-            "error: \"./other\" does not offer its functions: its first line is no greeting: ",
+            "error: \"./other\" does not offer its functions: its first line is not a greeting: ",
             hint,
             "it says nothing",
         ),
@@ -115,14 +115,18 @@ fn a_program_that_is_no_version_of_this_one_is_told() {
         folder.add_program("other", script);
         let run = folder.run("diff in --new-program ./other");
         assert_eq!((run.code, run.output.as_str()), (2, ""), "{reason}");
-        assert!(run.talk.starts_with(beginning), "{reason}: {}", run.talk);
-        assert!(run.talk.ends_with(end), "{reason}: {}", run.talk);
+        assert!(
+            run.stderr.starts_with(beginning),
+            "{reason}: {}",
+            run.stderr
+        );
+        assert!(run.stderr.ends_with(end), "{reason}: {}", run.stderr);
     }
     let run = folder.run("diff in --old-program ./missing");
     assert_eq!((run.code, run.output.as_str()), (2, ""));
     assert!(
-        run.talk.starts_with("error: cannot run \"./missing\": "),
+        run.stderr.starts_with("error: cannot run \"./missing\": "),
         "{}",
-        run.talk
+        run.stderr
     );
 }

@@ -42,7 +42,7 @@ fn explained(folder: &Folder, arguments: &str) -> Value {
         "explain actor.yaml -e platform.yaml {arguments} -o json"
     ));
     let mut documents: Vec<Value> = serde_json::from_str(&run.output).unwrap();
-    assert_eq!(documents.len(), 1, "{}", run.talk);
+    assert_eq!(documents.len(), 1, "{}", run.stderr);
     documents.remove(0)
 }
 
@@ -59,7 +59,7 @@ fn flavor(name: &str) -> Value {
 }
 
 #[test]
-fn each_field_is_shown_with_who_set_it() {
+fn each_field_has_its_origin() {
     let explained = explained(&folder(), "-e flavors.yaml");
     assert_eq!(explained["actor"], "text-processor");
     assert_eq!(explained["namespace"], "prod");
@@ -97,7 +97,7 @@ fn each_field_is_shown_with_who_set_it() {
 }
 
 #[test]
-fn what_follows_from_the_timeout_is_shown_with_it() {
+fn fields_derived_from_the_timeout_are_shown_with_it() {
     let folder = folder();
     assert_eq!(
         explained(&folder, "-e flavors.yaml")["derived"],
@@ -125,7 +125,7 @@ fn what_follows_from_the_timeout_is_shown_with_it() {
 }
 
 #[test]
-fn values_that_may_be_secret_are_not_shown() {
+fn secret_values_are_masked() {
     let folder = folder();
     let explained = explained(&folder, "-e flavors.yaml");
     for (path, origin) in [
@@ -150,9 +150,9 @@ fn values_that_may_be_secret_are_not_shown() {
 }
 
 #[test]
-fn people_get_tables() {
+fn default_output_is_a_table() {
     let run = folder().run("explain actor.yaml -e platform.yaml -e flavors.yaml");
-    assert_eq!((run.code, run.talk.as_str()), (0, ""));
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let lines: Vec<&str> = run.output.lines().collect();
     assert_eq!(lines[0], "text-processor in prod");
     let column = lines[2].find("SET BY").unwrap();
@@ -170,7 +170,7 @@ fn people_get_tables() {
 }
 
 #[test]
-fn every_side_of_a_conflict_is_shown() {
+fn a_conflict_names_every_flavor() {
     let third = FLAVORS
         .replace("name: gpu", "name: third")
         .replace("minReplicas: 1", "minReplicas: 7");
@@ -197,8 +197,8 @@ fn every_side_of_a_conflict_is_shown() {
             ]},
         ])
     );
-    let lines: Vec<&str> = run.talk.lines().collect();
-    assert_eq!(lines.len(), 3, "{}", run.talk);
+    let lines: Vec<&str> = run.stderr.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", run.stderr);
     assert!(
         lines[0].ends_with("flavors \"gpu\" and \"third\" conflict on scaling.minReplicaCount"),
         "{}",
@@ -223,7 +223,7 @@ fn every_side_of_a_conflict_is_shown() {
 }
 
 #[test]
-fn a_secret_in_a_conflict_is_not_shown() {
+fn a_secret_in_a_conflict_is_masked() {
     let both = "
 apiVersion: apiextensions.crossplane.io/v1beta1
 kind: EnvironmentConfig
@@ -249,7 +249,7 @@ data: {podAnnotations: {note: secret-of-two}}
 }
 
 #[test]
-fn the_origin_of_the_transport_is_told() {
+fn the_transport_has_its_origin() {
     let queue = "
 apiVersion: provider.asya.sh/v1alpha1
 kind: Queue
@@ -282,7 +282,7 @@ metadata:
 }
 
 #[test]
-fn replicas_matter_without_scaling_only() {
+fn replicas_are_shown_only_without_scaling() {
     let live = "
 apiVersion: apps/v1
 kind: Deployment
@@ -309,7 +309,7 @@ spec: {replicas: 4}
 }
 
 #[test]
-fn what_is_known_is_shown_even_if_the_actor_is_at_fault() {
+fn known_fields_are_shown_for_an_invalid_actor() {
     let folder = folder();
     let cases = [
         (
@@ -329,7 +329,7 @@ fn what_is_known_is_shown_even_if_the_actor_is_at_fault() {
         folder.add("actor.yaml", &ACTOR.replace("handler:", own));
         let run = folder.run("explain actor.yaml -e platform.yaml");
         assert_eq!(run.code, 1, "{own}");
-        assert!(run.talk.contains(message), "{own}: {}", run.talk);
+        assert!(run.stderr.contains(message), "{own}: {}", run.stderr);
         assert!(run.output.contains("image "), "{own}: {}", run.output);
     }
     folder.add(
@@ -339,15 +339,15 @@ fn what_is_known_is_shown_even_if_the_actor_is_at_fault() {
     let run = folder.run("explain actor.yaml -e platform.yaml");
     assert_eq!((run.code, run.output.as_str()), (1, ""));
     assert!(
-        run.talk
+        run.stderr
             .contains("Waiting for 1 flavor EnvironmentConfigs: missing"),
         "{}",
-        run.talk
+        run.stderr
     );
 }
 
 #[test]
-fn a_composition_without_flavors_has_nothing_to_explain() {
+fn a_composition_without_flavors_is_not_explained() {
     let composition = "
 apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
@@ -362,15 +362,15 @@ spec:
     let run = folder.run("explain actor.yaml composition.yaml");
     assert_eq!((run.code, run.output.as_str()), (1, ""));
     assert!(
-        run.talk
+        run.stderr
             .contains("Composition \"only-queues\" has no step that runs function-resolve-flavors"),
         "{}",
-        run.talk
+        run.stderr
     );
 }
 
 #[test]
-fn where_an_adapter_runs_and_what_follows_from_it_are_told() {
+fn placement_of_an_adapter_and_derived_fields_are_shown() {
     let cases = [
         ("apps/v1, kind: Deployment", "Inject", false, "its pods"),
         (

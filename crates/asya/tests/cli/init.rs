@@ -3,7 +3,7 @@
 use crate::program::{Folder, names};
 
 #[test]
-fn what_is_written_is_taken_by_every_command() {
+fn every_command_accepts_the_written_files() {
     for (arguments, actor, queue) in [
         ("", "my-actor", "rabbitmq"),
         (
@@ -16,7 +16,7 @@ fn what_is_written_is_taken_by_every_command() {
     ] {
         let folder = Folder::with(&[]);
         let run = folder.run(&format!("init first {arguments}"));
-        assert_eq!((run.code, run.talk.as_str()), (0, ""), "{arguments}");
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{arguments}");
         let documents = folder.run("render first").rendered();
         let objects = names(&documents);
         for kind in ["AsyncActor", "Deployment", "Queue", "ScaledObject"] {
@@ -30,19 +30,19 @@ fn what_is_written_is_taken_by_every_command() {
         let settings = &of_queue["spec"]["forProvider"][queue];
         assert!(settings.is_object(), "{of_queue}");
         let run = folder.run("lint --strict first");
-        let said = (run.code, run.output.as_str(), run.talk.as_str());
+        let said = (run.code, run.output.as_str(), run.stderr.as_str());
         assert_eq!(said, (0, "", ""), "{arguments}");
         let run = folder.run("test first");
-        assert_eq!((run.code, run.talk.as_str()), (0, ""), "{}", run.output);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", run.output);
         let run = folder.run("explain first");
         assert!(run.output.contains("flavor small"), "{}", run.output);
         let run = folder.run("diff --old first --new first");
-        assert_eq!((run.code, run.talk.as_str()), (0, ""), "{}", run.output);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", run.output);
     }
 }
 
 #[test]
-fn every_file_and_what_can_be_done_next_is_told() {
+fn files_and_next_commands_are_printed() {
     let run = Folder::with(&[]).run("init a/b");
     assert_eq!(
         run.output,
@@ -51,31 +51,35 @@ fn every_file_and_what_can_be_done_next_is_told() {
          a/b/platform.yaml: the platform's settings\n\
          a/b/tests.yaml: a case for asya test\n\
          next:\n  \
-           asya render a/b   everything that the actor is made of\n  \
-           asya explain a/b  who set each of its fields\n  \
-           asya lint a/b     what is wrong with it\n  \
-           asya test a/b     whether the flavor does what it must\n"
+           asya render a/b   all objects of the actor\n  \
+           asya explain a/b  the origin of each field\n  \
+           asya lint a/b     errors and warnings\n  \
+           asya test a/b     the expectations in tests.yaml\n"
     );
 }
 
 #[test]
-fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
+fn an_existing_file_stops_init_before_it_writes() {
     let folder = Folder::with(&[("platform.yaml", "mine"), ("other.yaml", "mine too")]);
     let run = folder.run("init");
     assert_eq!((run.code, run.output.as_str()), (1, ""));
     assert_eq!(
-        run.talk,
-        "error: folder \".\" has platform.yaml already, which would be overwritten\n\
-         hint: give a folder that is new: asya init FOLDER\n"
+        run.stderr,
+        "error: folder \".\" already has platform.yaml\n\
+         hint: give a new folder: asya init FOLDER\n"
     );
     let run = folder.run("lint xr.yaml");
-    assert!(run.talk.contains("cannot read \"xr.yaml\""), "{}", run.talk);
+    assert!(
+        run.stderr.contains("cannot read \"xr.yaml\""),
+        "{}",
+        run.stderr
+    );
     assert_eq!(folder.run("init new").code, 0);
     assert_eq!(folder.run("init new").code, 1, "a second time");
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_names_are_refused() {
     let folder = Folder::with(&[("file", "")]);
     let cases = [
         ("init --name Upper", "\"Upper\"", "no name of an actor"),
@@ -94,6 +98,6 @@ fn what_cannot_be_is_refused() {
     for (arguments, message, reason) in cases {
         let run = folder.run(arguments);
         assert_eq!(run.code, 2, "{reason}");
-        assert!(run.talk.contains(message), "{reason}: {}", run.talk);
+        assert!(run.stderr.contains(message), "{reason}: {}", run.stderr);
     }
 }

@@ -93,7 +93,7 @@ const CASES: [(&str, &[&str], &str); 7] = [
 ];
 
 #[test]
-fn parts_are_printed_in_the_order_of_applying() {
+fn parts_are_printed_in_the_order_of_application() {
     let folder = Folder::with(&[]);
     for (arguments, expected, reason) in CASES {
         let documents = folder.run(arguments).rendered();
@@ -103,7 +103,7 @@ fn parts_are_printed_in_the_order_of_applying() {
 
 /// What the repository says about packages is what is printed for its registry.
 #[test]
-fn the_files_of_the_repository_are_printed_with_their_comments() {
+fn printed_files_keep_their_comments() {
     let install = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../install");
     let cases: [(&str, &[&str]); 5] = [
         (
@@ -151,7 +151,7 @@ fn the_files_of_the_repository_are_printed_with_their_comments() {
 }
 
 #[test]
-fn names_of_the_user_s_take_the_place_of_those_in_the_files() {
+fn registry_version_and_namespaces_are_replaced() {
     let typed = "--registry 127.0.0.1:5000/our/team.eu --version 0.2.0-rc.1 \
         --crossplane-namespace up -n on";
     let folder = Folder::with(&[]);
@@ -202,7 +202,7 @@ fn names_of_the_user_s_take_the_place_of_those_in_the_files() {
 }
 
 #[test]
-fn the_newest_runtime_script_is_in_the_config_map() {
+fn runtime_config_map_has_the_newest_script() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../runtime/asya_runtime.py");
     let documents = Folder::with(&[]).run("install runtime").rendered();
     let expected = fs::read_to_string(script).unwrap();
@@ -210,18 +210,18 @@ fn the_newest_runtime_script_is_in_the_config_map() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_arguments_are_refused() {
     let folder = Folder::with(&[]);
     let cases = [
         (
             "install",
-            "error: part \"packages\" is of images in a registry of yours, and none is given\n\
+            "error: part \"packages\" needs images from a registry of yours, and none is given\n\
              hint: give it with --registry, ",
             "nobody publishes packages",
         ),
         (
             "install end-actors",
-            "error: part \"end-actors\" is of images",
+            "error: part \"end-actors\" needs images",
             "nor images",
         ),
         (
@@ -248,7 +248,7 @@ fn what_cannot_be_is_refused() {
     for (arguments, message, reason) in cases {
         let run = folder.run(arguments);
         assert_eq!((run.code, run.output.as_str()), (2, ""), "{reason}");
-        assert!(run.talk.contains(message), "{reason}: {}", run.talk);
+        assert!(run.stderr.contains(message), "{reason}: {}", run.stderr);
     }
 }
 
@@ -267,13 +267,13 @@ fn with_kubectl(script: &str, arguments: &str) -> (Run, String, String) {
 const TAKES_ALL: &str = r#"echo "$*" >> calls; cat >> given; echo "$1: done""#;
 
 #[test]
-fn what_is_printed_is_applied_and_parts_wait_for_packages() {
+fn apply_applies_the_printed_parts_and_waits_for_packages() {
     let arguments = "install rights packages platform end-actors --configuration asya-one-step \
         --registry registry.example.org/asya";
     let printed = Folder::with(&[]).run(arguments);
     let typed = format!("{arguments} --apply --context live");
     let (run, calls, given) = with_kubectl(TAKES_ALL, &typed);
-    assert_eq!(run.code, 0, "{}", run.talk);
+    assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(
         calls,
         "apply --filename - --context live\n\
@@ -298,13 +298,13 @@ fn what_is_printed_is_applied_and_parts_wait_for_packages() {
         "apply: done\napply: done\nwait: done\nwait: done\napply: done\napply: done\n"
     );
     assert!(
-        run.talk
+        run.stderr
             .contains("note: waiting until the packages are healthy")
     );
 }
 
 #[test]
-fn nothing_is_waited_for_that_nothing_needs() {
+fn apply_does_not_wait_for_unneeded_packages() {
     let cases = [
         (
             "install rights packages --registry registry.example.org/asya",
@@ -318,7 +318,7 @@ fn nothing_is_waited_for_that_nothing_needs() {
     ];
     for (arguments, expected) in cases {
         let (run, calls, _) = with_kubectl(TAKES_ALL, &format!("{arguments} --apply"));
-        assert_eq!((run.code, run.talk.as_str()), (0, ""), "{arguments}");
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{arguments}");
         assert_eq!(
             calls,
             "apply --filename -\n".repeat(expected),
@@ -328,7 +328,7 @@ fn nothing_is_waited_for_that_nothing_needs() {
 }
 
 #[test]
-fn the_first_failure_ends_it() {
+fn apply_stops_at_the_first_failure() {
     let script = r#"
 echo "$*" >> calls; cat > /dev/null
 case "$(wc -l < calls)" in
@@ -340,7 +340,7 @@ esac
     let (run, calls, _) = with_kubectl(script, arguments);
     assert_eq!((run.code, run.output.as_str()), (2, "applied\n"));
     assert_eq!(
-        run.talk,
+        run.stderr,
         "no kind Provider is served\nerror: part \"packages\": kubectl apply failed: see above\n"
     );
     assert_eq!(calls.lines().count(), 2);
@@ -349,15 +349,19 @@ esac
     let (run, ..) = with_kubectl(waits, arguments);
     assert_eq!(run.code, 2);
     assert!(
-        run.talk
+        run.stderr
             .contains("error: kubectl wait failed: see above\nhint: "),
         "{}",
-        run.talk
+        run.stderr
     );
 
     let folder = Folder::with(&[]);
     let mut command = folder.command("install rights --apply");
     let run = Run::of(command.env("PATH", folder.path()).output().unwrap());
     assert_eq!(run.code, 2);
-    assert!(run.talk.contains("cannot run kubectl: "), "{}", run.talk);
+    assert!(
+        run.stderr.contains("cannot run kubectl: "),
+        "{}",
+        run.stderr
+    );
 }

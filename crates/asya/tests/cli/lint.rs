@@ -33,11 +33,11 @@ fn files(folder: &Path) -> String {
 }
 
 fn report(run: &Run) -> String {
-    format!("{}{}exit status {}\n", run.output, run.talk, run.code)
+    format!("{}{}exit status {}\n", run.output, run.stderr, run.code)
 }
 
 #[test]
-fn each_rule_finds_its_fault_and_leaves_the_neighbour_alone() {
+fn golden_documents_have_their_expected_findings() {
     let cases = folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lint"));
     assert!(!cases.is_empty());
     for case in cases {
@@ -52,7 +52,7 @@ fn each_rule_finds_its_fault_and_leaves_the_neighbour_alone() {
 }
 
 #[test]
-fn examples_have_no_errors_unless_they_shall_fail() {
+fn only_failing_examples_have_errors() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     for example in folders(&examples) {
         let name = example.file_name().unwrap().to_str().unwrap();
@@ -60,7 +60,7 @@ fn examples_have_no_errors_unless_they_shall_fail() {
         // An actor may be checked before its flavors are written.
         let fails = name.starts_with("failing-") && name != "failing-missing-flavor";
         assert_eq!(run.code, i32::from(fails), "{name}: {}", run.output);
-        assert_eq!(run.talk, "", "{name}");
+        assert_eq!(run.stderr, "", "{name}");
         let run = run_in(&examples, &format!("lint --strict {name}"));
         if name.starts_with("failing-") {
             assert_eq!(run.code, 1, "{name}: {}", run.output);
@@ -69,7 +69,7 @@ fn examples_have_no_errors_unless_they_shall_fail() {
 }
 
 #[test]
-fn examples_beside_each_other_are_each_checked_with_their_own_settings() {
+fn each_example_is_checked_with_its_own_settings() {
     let flavor = PLATFORM
         .replace("asya-platform", "gpu, labels: {asya.sh/flavor: gpu}")
         .replace(
@@ -102,7 +102,7 @@ fn examples_beside_each_other_are_each_checked_with_their_own_settings() {
 }
 
 #[test]
-fn programs_get_a_list_with_the_path_of_each_field() {
+fn json_output_has_the_path_of_each_field() {
     let actor = ACTOR.replace("image:", "imag: x, image:");
     let folder = Folder::with(&[("a.yaml", &actor), ("p.yaml", PLATFORM)]);
     let run = folder.run("lint -o json a.yaml p.yaml");
@@ -123,7 +123,7 @@ fn programs_get_a_list_with_the_path_of_each_field() {
 }
 
 #[test]
-fn errors_fail_and_warnings_only_where_that_is_asked_for() {
+fn exit_status_follows_severity_and_strict() {
     let folder = Folder::with(&[
         ("warning.yaml", ACTOR),
         ("error.yaml", &ACTOR.replace("handler", "handlr")),
@@ -165,7 +165,7 @@ fn errors_fail_and_warnings_only_where_that_is_asked_for() {
     }
     let run = folder.run("lint other.yaml empty.yaml");
     assert_eq!(
-        run.talk,
+        run.stderr,
         "error: no actor, flavor or platform settings among other.yaml, empty.yaml\n\
          hint: give files with AsyncActors or EnvironmentConfigs\n"
     );
@@ -178,7 +178,7 @@ fn errors_fail_and_warnings_only_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_file_that_is_given_twice_is_checked_once() {
+fn a_repeated_file_is_checked_once() {
     let folder = Folder::with(&[("d/a.yaml", ACTOR), ("d/p.yaml", PLATFORM)]);
     let once = folder.run("lint d").output;
     assert_eq!(once.lines().count(), 1, "{once}");

@@ -23,7 +23,7 @@ fn called(name: &str, arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn help_says_what_its_reader_types() {
+fn help_names_the_program_as_it_was_called() {
     let commands = [
         "",
         "render",
@@ -59,7 +59,7 @@ fn help_says_what_its_reader_types() {
 }
 
 #[test]
-fn each_shell_gets_a_completion_of_every_command() {
+fn completions_contain_every_command() {
     for shell in ["bash", "zsh", "fish"] {
         for (name, declared) in [("asya", "asya"), ("kubectl-asya", "kubectl-asya")] {
             let (code, script) = called(name, &["completion", shell]);
@@ -71,11 +71,15 @@ fn each_shell_gets_a_completion_of_every_command() {
     }
     let run = Folder::with(&[]).run("completion csh");
     assert_eq!(run.code, 2);
-    assert!(run.talk.contains("possible values: bash"), "{}", run.talk);
+    assert!(
+        run.stderr.contains("possible values: bash"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
-fn bash_understands_its_completion() {
+fn bash_accepts_its_completion() {
     let (_, script) = called("asya", &["completion", "bash"]);
     let complete = format!(
         "{script}\nCOMP_WORDS=(asya di); COMP_CWORD=1; _asya asya di asya; echo \"${{COMPREPLY[@]}}\""

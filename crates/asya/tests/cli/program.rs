@@ -35,7 +35,7 @@ pub(crate) struct Run {
     /// Standard output.
     pub(crate) output: String,
     /// Standard error.
-    pub(crate) talk: String,
+    pub(crate) stderr: String,
 }
 
 impl Folder {
@@ -110,7 +110,7 @@ impl Run {
         Self {
             code: output.status.code().unwrap(),
             output: String::from_utf8(output.stdout).unwrap(),
-            talk: String::from_utf8(output.stderr).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
         }
     }
 
@@ -121,7 +121,7 @@ impl Run {
 
     /// The documents of a run that must succeed without a word.
     pub(crate) fn rendered(&self) -> Vec<Value> {
-        assert_eq!((self.code, self.talk.as_str()), (0, ""));
+        assert_eq!((self.code, self.stderr.as_str()), (0, ""));
         self.documents()
     }
 }

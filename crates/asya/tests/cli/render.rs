@@ -34,7 +34,7 @@ fn actor(name: &str) -> String {
 }
 
 #[test]
-fn an_actor_is_rendered_first_and_then_what_it_is_made_of() {
+fn output_has_the_actor_before_its_objects() {
     let folder = Folder::with(&[("actor.yaml", ACTOR), ("platform.yaml", PLATFORM)]);
     let documents = folder.run("render actor.yaml -e platform.yaml").rendered();
     let hash = documents.iter().find_map(|document| {
@@ -66,7 +66,7 @@ fn an_actor_is_rendered_first_and_then_what_it_is_made_of() {
 }
 
 #[test]
-fn results_context_and_the_whole_xr_are_shown_when_asked_for() {
+fn flags_add_results_context_and_full_xr() {
     let folder = Folder::with(&[("actor.yaml", ACTOR), ("platform.yaml", PLATFORM)]);
     let documents = folder
         .run("render actor.yaml -e platform.yaml -r -x -c")
@@ -88,7 +88,7 @@ fn results_context_and_the_whole_xr_are_shown_when_asked_for() {
 }
 
 #[test]
-fn an_example_brings_what_it_needs() {
+fn a_folder_with_xr_yaml_is_an_example() {
     let flavor = PLATFORM.replace("asya-platform", "gpu").replace(
         "transports: {sqs: {type: sqs, config: {region: us-east-1}}}",
         "image: base:1",
@@ -142,7 +142,7 @@ spec: {forProvider: {sqs: {region: us-east-1}}}
 }
 
 #[test]
-fn the_form_of_crossplane_works_in_any_order() {
+fn xr_composition_and_functions_are_accepted_in_any_order() {
     let folder = Folder::with(&[
         ("xr.yaml", ACTOR),
         ("composition.yaml", COMPOSITION),
@@ -167,15 +167,15 @@ fn the_form_of_crossplane_works_in_any_order() {
     let run = folder.run("render xr.yaml composition.yaml functions.yaml -e platform.yaml");
     assert_eq!((run.code, run.output.as_str()), (1, ""));
     assert_eq!(
-        run.talk,
+        run.stderr,
         "error: xr.yaml: AsyncActor \"text-processor\": pipeline step \"resolve\" runs function \"flavors\", \
          which is not one of Asya's own: asya render runs no others\n\
-         hint: `crossplane composition render` runs the functions of others\n"
+         hint: `crossplane composition render` runs other functions\n"
     );
 }
 
 #[test]
-fn several_actors_are_all_rendered_whatever_becomes_of_the_others() {
+fn actors_are_rendered_despite_failures_of_others() {
     let broken = actor("broken").replace("handler: app.handle", "transport: kafka");
     let both = format!("{}---{broken}", actor("first"));
     let folder = Folder::with(&[
@@ -196,14 +196,14 @@ fn several_actors_are_all_rendered_whatever_becomes_of_the_others() {
         ["AsyncActor first", "AsyncActor second"]
     );
     assert!(
-        run.talk.starts_with("error: actors/1.yaml: AsyncActor \"broken\": pipeline step \"resolve-flavors\" returned a fatal result: transport \"kafka\""),
+        run.stderr.starts_with("error: actors/1.yaml: AsyncActor \"broken\": pipeline step \"resolve-flavors\" returned a fatal result: transport \"kafka\""),
         "{}",
-        run.talk
+        run.stderr
     );
 }
 
 #[test]
-fn an_actor_without_namespace_is_rendered_where_kubectl_would_put_it() {
+fn an_actor_without_namespace_gets_the_default_one() {
     let folder = Folder::with(&[("platform.yaml", PLATFORM)]);
     let actor = ACTOR.replace(", namespace: prod", "");
     for (flag, namespace) in [("", "default"), ("-n test", "test")] {
@@ -215,7 +215,7 @@ fn an_actor_without_namespace_is_rendered_where_kubectl_would_put_it() {
 }
 
 #[test]
-fn a_claims_xr_is_rendered_with_the_legacy_composition() {
+fn an_xr_of_a_claim_is_rendered_with_the_legacy_composition() {
     let xr = "
 apiVersion: asya.sh/v1alpha1
 kind: XAsyncActor
@@ -237,7 +237,7 @@ spec: {image: my-org/app:1, handler: app.handle}
 }
 
 #[test]
-fn an_xrd_gives_defaults_and_the_first_context_comes_from_flags() {
+fn xrd_defaults_and_context_flags_are_applied() {
     let xrd = "
 apiVersion: apiextensions.crossplane.io/v2
 kind: CompositeResourceDefinition
@@ -271,7 +271,7 @@ spec:
 }
 
 #[test]
-fn what_the_cluster_serves_is_read_from_a_folder() {
+fn required_schemas_are_read_from_a_folder() {
     let served = |kind: &str, version: &str, group: &str| {
         json!({"components": {"schemas": {"it": {"type": "object", "x-kubernetes-group-version-kind": [
             {"group": group, "version": version, "kind": kind},
@@ -298,7 +298,7 @@ fn what_the_cluster_serves_is_read_from_a_folder() {
 }
 
 #[test]
-fn an_object_that_would_be_deleted_is_told() {
+fn an_undesired_observed_object_is_reported() {
     let observed = "
 apiVersion: v1
 kind: ConfigMap
@@ -312,13 +312,13 @@ metadata: {name: old, namespace: prod, annotations: {crossplane.io/composition-r
     let run = folder.run("render actor.yaml -e platform.yaml -o o.yaml");
     assert_eq!(run.code, 0);
     assert_eq!(
-        run.talk,
-        "note: actor.yaml: AsyncActor \"text-processor\": observed \"leftover\" is not desired any more: Crossplane would delete it\n"
+        run.stderr,
+        "note: actor.yaml: AsyncActor \"text-processor\": observed \"leftover\" is no longer desired: Crossplane would delete it\n"
     );
 }
 
 #[test]
-fn keys_that_kubernetes_tools_read_otherwise_are_warned_of() {
+fn unquoted_boolean_keys_are_warned_of() {
     let actor = ACTOR.replace(
         "handler: app.handle",
         "handler: app.handle, nodeSelector: {y: 'true'}",
@@ -327,13 +327,13 @@ fn keys_that_kubernetes_tools_read_otherwise_are_warned_of() {
     let run = folder.run("render actor.yaml -e platform.yaml");
     assert_eq!(run.code, 0);
     assert_eq!(
-        run.talk,
+        run.stderr,
         "warning: actor.yaml: Kubernetes tools read the key \"y\" as a boolean: put it in quotes\n"
     );
 }
 
 #[test]
-fn the_same_files_give_the_same_bytes() {
+fn output_is_deterministic() {
     let folder = Folder::with(&[("actor.yaml", ACTOR), ("platform.yaml", PLATFORM)]);
     let render = || {
         folder
@@ -347,7 +347,7 @@ fn the_same_files_give_the_same_bytes() {
 }
 
 #[test]
-fn whoever_stops_reading_is_not_told_off() {
+fn a_closed_pipe_is_no_error() {
     let folder = Folder::with(&[("actor.yaml", ACTOR), ("platform.yaml", PLATFORM)]);
     let mut command = folder.command("render actor.yaml -e platform.yaml");
     let mut child = command
@@ -364,7 +364,7 @@ fn whoever_stops_reading_is_not_told_off() {
 }
 
 #[test]
-fn input_that_is_at_fault_is_named_with_what_to_do() {
+fn invalid_input_is_reported_with_a_hint() {
     let other_kind = COMPOSITION.replace("kind: AsyncActor", "kind: Service");
     let folder = Folder::with(&[
         ("actor.yaml", ACTOR),
@@ -496,16 +496,20 @@ fn input_that_is_at_fault_is_named_with_what_to_do() {
             (run.code, run.output.as_str()),
             (1, ""),
             "{arguments}: {}",
-            run.talk
+            run.stderr
         );
-        assert!(run.talk.starts_with(expected), "{arguments}: {}", run.talk);
-        let lines = run.talk.lines().count();
-        assert!(lines <= 2, "{arguments}: {}", run.talk);
+        assert!(
+            run.stderr.starts_with(expected),
+            "{arguments}: {}",
+            run.stderr
+        );
+        let lines = run.stderr.lines().count();
+        assert!(lines <= 2, "{arguments}: {}", run.stderr);
     }
 }
 
 #[test]
-fn a_command_that_cannot_be_understood_is_the_callers_mistake() {
+fn invalid_arguments_end_with_status_2() {
     let folder = Folder::with(&[("actor.yaml", ACTOR)]);
     for arguments in [
         "render",
@@ -515,16 +519,20 @@ fn a_command_that_cannot_be_understood_is_the_callers_mistake() {
     ] {
         let run = folder.run(arguments);
         assert_eq!((run.code, run.output.as_str()), (2, ""), "{arguments}");
-        assert!(run.talk.starts_with("error: "), "{arguments}: {}", run.talk);
+        assert!(
+            run.stderr.starts_with("error: "),
+            "{arguments}: {}",
+            run.stderr
+        );
     }
     for arguments in ["--help", "render --help", "--version"] {
         let run = folder.run(arguments);
-        assert_eq!((run.code, run.talk.as_str()), (0, ""), "{arguments}");
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{arguments}");
     }
 }
 
 #[test]
-fn an_environment_that_cannot_be_used_is_not_the_inputs_fault() {
+fn an_unreadable_runtime_script_ends_with_status_2() {
     let folder = Folder::with(&[("actor.yaml", ACTOR), ("platform.yaml", PLATFORM)]);
     let mut command = folder.command("render actor.yaml -e platform.yaml");
     let output = command

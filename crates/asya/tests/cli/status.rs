@@ -21,10 +21,10 @@ fn cases() -> Vec<PathBuf> {
 }
 
 #[test]
-fn each_state_is_told_with_what_it_follows_from() {
+fn golden_actors_have_their_expected_trees() {
     for case in cases() {
         let run = run_in(&case, "status -f objects.yaml");
-        let found = format!("{}{}exit status {}\n", run.output, run.talk, run.code);
+        let found = format!("{}{}exit status {}\n", run.output, run.stderr, run.code);
         let expected = case.join("expected.txt");
         if std::env::var_os("UPDATE_CASES").is_some() {
             fs::write(&expected, &found).unwrap();
@@ -35,17 +35,17 @@ fn each_state_is_told_with_what_it_follows_from() {
 }
 
 #[test]
-fn programs_get_a_list() {
+fn json_output_is_a_list() {
     let actor = "{apiVersion: asya.sh/v1alpha1, kind: AsyncActor, metadata: {name: a, namespace: prod}, status: \
         {flavors: [], queue: {name: q, queued: 2, deadLettered: 1}, conditions: [{type: ActorReady, status: 'True', reason: Napping, message: idle}]}}";
     let run = Folder::with(&[]).run_with("status -f - -o json", actor);
-    assert_eq!((run.code, run.talk.as_str()), (0, ""));
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let found: Value = serde_json::from_str(&run.output).unwrap();
     assert_eq!(
         found,
         json!([{"namespace": "prod", "name": "a", "status": "Napping", "ready": true, "message": "idle",
             "dependsOn": [{"name": "flavors", "ready": null, "summary": "none"},
-                {"name": "queue", "ready": null, "summary": "q: 2 waiting, 1 dead-lettered"}],
+                {"name": "queue", "ready": null, "summary": "q: 2 queued, 1 dead-lettered"}],
             "queue": {"name": "q", "queued": 2, "deadLettered": 1}}])
     );
 }
@@ -71,7 +71,7 @@ esac
 "#;
 
 #[test]
-fn a_cluster_is_asked_for_actors_and_for_the_kinds_that_they_are_made_of() {
+fn kubectl_reads_actors_and_their_composed_kinds() {
     let of_composed = "get queue.provider.asya.sh,deployment.apps --selector app.kubernetes.io/part-of=asya --output json";
     for (arguments, names, scope) in [
         ("", "", ""),
@@ -79,11 +79,11 @@ fn a_cluster_is_asked_for_actors_and_for_the_kinds_that_they_are_made_of() {
         ("-A --context live", "", " --all-namespaces --context live"),
     ] {
         let (run, calls) = with_kubectl(ANSWERS, &format!("status {arguments}"));
-        assert_eq!(run.code, 1, "{}", run.talk);
+        assert_eq!(run.code, 1, "{}", run.stderr);
         assert_eq!(
             run.output,
             "prod/one  TransportError: no queue\n\
-             └─ queue  asya-one: 7 waiting, 0 in work, 2 dead-lettered; TransportError\n   \
+             └─ queue  asya-one: 7 queued, 0 processing, 2 dead-lettered; TransportError\n   \
                 └─ Queue one: Synced=False, ReconcileError: no broker\n"
         );
         assert_eq!(
@@ -94,7 +94,7 @@ fn a_cluster_is_asked_for_actors_and_for_the_kinds_that_they_are_made_of() {
 }
 
 #[test]
-fn watching_shows_what_changes_until_the_cluster_is_gone() {
+fn watch_prints_changes_until_the_cluster_fails() {
     // The state is the same twice, then another, and then nobody answers.
     let script = r#"
 echo x >> calls
@@ -108,41 +108,45 @@ echo '{"apiVersion": "asya.sh/v1alpha1", "kind": "AsyncActor", "metadata": {"nam
     assert_eq!(run.output, "prod/one  Creating\n\nprod/one  Running\n");
     assert_eq!(run.code, 2);
     assert_eq!(
-        run.talk,
+        run.stderr,
         "error: kubectl get asyncactors.asya.sh: the connection was refused\n\
-         hint: kubectl config get-contexts shows the clusters, and --context chooses one\n"
+         hint: kubectl config get-contexts shows the contexts, and --context selects one\n"
     );
 }
 
 #[test]
-fn what_kubectl_says_comes_with_a_way_on() {
+fn an_error_of_kubectl_has_a_hint() {
     for (fault, hint) in [
         (
             "error: the server doesn't have a resource type \"asyncactors\"",
-            "this cluster lacks a kind that actors need: asya install prints what there must be",
+            "this cluster lacks a kind that actors need: asya install prints what it needs",
         ),
         (
             "Error from server (NotFound): asyncactors.asya.sh \"a\" not found",
-            "-n looks in another namespace",
+            "-n selects another namespace",
         ),
         (
             "Error from server (Forbidden): asyncactors.asya.sh is forbidden",
-            "kubectl auth can-i --list tells what you may read",
+            "kubectl auth can-i --list shows what you may read",
         ),
     ] {
         let script = format!("echo \"{}\" >&2; exit 1", fault.replace('"', "\\\""));
         let (run, _) = with_kubectl(&script, "status");
         assert_eq!((run.code, run.output.as_str()), (2, ""), "{fault}");
         let expected = format!("error: kubectl get asyncactors.asya.sh: {fault}\nhint: {hint}\n");
-        assert_eq!(run.talk, expected);
+        assert_eq!(run.stderr, expected);
     }
 }
 
 #[test]
-fn a_cluster_that_cannot_be_read_is_told() {
+fn a_missing_kubectl_is_reported() {
     let (run, _) = with_kubectl("echo nonsense", "status");
     assert_eq!((run.code, run.output.as_str()), (2, ""));
-    assert!(run.talk.contains("its answer is not JSON"), "{}", run.talk);
+    assert!(
+        run.stderr.contains("its answer is not JSON"),
+        "{}",
+        run.stderr
+    );
     let folder = Folder::with(&[]);
     let output = folder
         .command("status")
@@ -152,18 +156,19 @@ fn a_cluster_that_cannot_be_read_is_told() {
     let run = Run::of(output);
     assert_eq!(run.code, 2);
     assert!(
-        run.talk.starts_with("error: cannot run kubectl: "),
+        run.stderr.starts_with("error: cannot run kubectl: "),
         "{}",
-        run.talk
+        run.stderr
     );
     assert!(
-        run.talk.contains("hint: a cluster is read through kubectl"),
+        run.stderr
+            .contains("hint: a cluster is read through kubectl"),
         "{}",
-        run.talk
+        run.stderr
     );
     let run = Folder::with(&[]).run_with("status -f -", "");
     assert_eq!(
-        (run.code, run.talk.as_str()),
+        (run.code, run.stderr.as_str()),
         (0, "note: there are no actors\n")
     );
 }

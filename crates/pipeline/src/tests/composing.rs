@@ -84,12 +84,12 @@ fn an_object_that_exists_keeps_its_name() {
             }}),
         )
     };
-    inputs.observed = vec![observed("kept", "one"), observed("old", "gone")];
+    inputs.observed = vec![observed("kept", "one"), observed("old", "removed")];
     let desired = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new", "generateName": "q-"}});
     let rendered = rendered(&inputs, desiring(desired)).unwrap();
     assert_eq!(rendered.composed["one"].name(), "kept");
     assert_eq!(rendered.composed["one"].metadata("generateName"), "gg-");
-    assert_eq!(rendered.deleted, ["gone"]);
+    assert_eq!(rendered.deleted, ["removed"]);
 }
 
 #[test]
@@ -190,12 +190,12 @@ fn a_function_may_decide_on_readiness_itself() {
 fn the_status_is_the_desired_one_with_every_condition() {
     let mut xr = actor();
     xr["metadata"]["generation"] = json!(4);
-    xr["status"] = json!({"word": "old", "conditions": [
+    xr["status"] = json!({"text": "old", "conditions": [
         {"type": "ActorReady", "status": "True", "reason": "Running", "lastTransitionTime": "2025-02-02T00:00:00Z"},
         {"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": "2025-02-02T00:00:00Z"},
     ]});
     let answer = json!({
-        "desired": {"composite": {"resource": {"spec": {"resolved": 1}, "status": {"word": "new", "n": 3}}}},
+        "desired": {"composite": {"resource": {"spec": {"resolved": 1}, "status": {"text": "new", "n": 3}}}},
         "conditions": [
             {"type": "FlavorsResolved", "status": "STATUS_CONDITION_TRUE", "reason": "Resolved"},
             {"type": "Ready", "status": "STATUS_CONDITION_FALSE", "reason": "NotAFunctionsBusiness"},
@@ -213,7 +213,7 @@ fn the_status_is_the_desired_one_with_every_condition() {
     );
     assert_eq!(
         documents[0]["status"],
-        json!({"word": "new", "n": 3, "conditions": [
+        json!({"text": "new", "n": 3, "conditions": [
             condition("ActorReady", "True", "Running"),
             condition("Ready", "True", "Available"),
             responsive,
@@ -233,12 +233,12 @@ fn results_are_told_as_crossplane_tells_them() {
         result("SEVERITY_UNSPECIFIED", json!("")),
     ]});
     let documents = everything(&inputs(actor()), answer);
-    let told: Vec<_> = documents[2..5]
+    let events: Vec<_> = documents[2..5]
         .iter()
         .map(|event| ["severity", "reason", "message"].map(|key| event[key].as_str().unwrap()))
         .collect();
     assert_eq!(
-        told,
+        events,
         [
             ["Normal", "ComposeResources", "Pipeline step \"one\": m"],
             ["Warning", "Why", "Pipeline step \"one\": m"],

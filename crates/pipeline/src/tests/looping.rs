@@ -35,7 +35,7 @@ fn a_function_sees_the_xr_with_what_crossplane_adds() {
     xr["metadata"]["generation"] = json!(4);
     xr["metadata"]["labels"] = json!({"team": "nlp"});
     xr["spec"] = json!({"replicas": 3, "crossplane": {"compositionUpdatePolicy": "Manual"}});
-    xr["status"] = json!({"word": "old"});
+    xr["status"] = json!({"text": "old"});
     let (functions, requests) = answering(vec![json!({})]);
     let mut inputs = inputs(xr);
     inputs.observed = vec![object(json!({
@@ -59,7 +59,7 @@ fn a_function_sees_the_xr_with_what_crossplane_adds() {
                 "compositionRef": {"name": "actors"},
                 "resourceRefs": [{"apiVersion": "v1", "kind": "Secret", "name": "s"}],
             }},
-            "status": {"word": "old", "conditions": [{
+            "status": {"text": "old", "conditions": [{
                 "type": "Responsive", "status": "True", "reason": "WatchCircuitClosed",
                 "observedGeneration": 4.0, "lastTransitionTime": "2024-01-01T00:00:00Z",
             }]},
@@ -213,7 +213,7 @@ fn what_is_asked_for_is_fetched_and_bootstrap_requirements_stay() {
     assert_eq!(
         fetched(&requests[2], "requiredResources"),
         json!({"named": ["platform"], "labelled": ["gpu", "platform"], "absent": [], "asked": ["gpu"]}),
-        "what is not asked for any more is gone"
+        "a requirement that is dropped is no longer answered"
     );
 }
 

@@ -1,6 +1,6 @@
-//! The loop and what comes after it, with functions of a few lines.
+//! The loop and the composing after it, with functions of a few lines.
 //!
-//! What is expected was seen on Crossplane 2.3.4 with the same input.
+//! Expected values were observed on Crossplane 2.3.4 with the same input.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -82,8 +82,8 @@ fn request_json(request: &RunFunctionRequest) -> Value {
     serde_json::to_value(request).unwrap()
 }
 
-/// Function `fake`, which gives one answer after the other and then the last one
-/// again; and the requests that it got, as JSON.
+/// Function `fake`, which returns one answer after the other and then the last one again; and the
+/// requests that it got, as JSON.
 fn answering(answers: Vec<Value>) -> (Functions, Arc<Mutex<Vec<Value>>>) {
     let requests = Arc::new(Mutex::new(Vec::new()));
     let got = Arc::clone(&requests);

@@ -1,4 +1,4 @@
-//! A comparison for programs.
+//! A comparison as JSON.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub fn json(comparison: &Comparison) -> Value {
     let sources = comparison.sources.iter().map(|it| {
         json!({
             "source": source(&it.source),
-            "is": it.word(),
+            "is": it.label(),
             "used": it.is_used,
             "actors": it.changes,
         })
@@ -37,7 +37,7 @@ fn actor(actor: &ActorChange) -> Value {
     let mut document = json!({
         "namespace": actor.id.namespace,
         "name": actor.id.name,
-        "is": actor.fate.word(),
+        "is": actor.kind.label(),
         "becauseOf": sources(&actor.sources),
     });
     let lists: [(&str, Vec<Value>); 7] = [
@@ -95,7 +95,7 @@ fn field(field: &FieldChange) -> Value {
     Value::Object(document)
 }
 
-/// A difference; a side on which there is nothing is left out.
+/// A difference; a side without a value has no key.
 fn difference(change: &Change) -> Map<String, Value> {
     let mut document = Map::new();
     document.insert("path".to_owned(), change.place.to_json());
@@ -128,7 +128,7 @@ fn object(object: &ObjectChange) -> Value {
 }
 
 fn pods(pods: &Pods) -> Value {
-    let mut document = json!({"is": pods.word(), "workload": pods.workload()});
+    let mut document = json!({"is": pods.label(), "workload": pods.workload()});
     if let Pods::Refused { field, .. } = pods {
         document["field"] = json!(field);
     }
@@ -136,7 +136,7 @@ fn pods(pods: &Pods) -> Value {
 }
 
 fn queue(queue: &Queue) -> Value {
-    let mut document = json!({"is": queue.word()});
+    let mut document = json!({"is": queue.label()});
     if let Queue::Withheld {
         field,
         kept,

@@ -1,4 +1,4 @@
-//! What is written of a comparison.
+//! Output of a comparison: table, unified diff, JSON.
 
 mod document;
 mod table;
@@ -10,26 +10,26 @@ pub use document::json;
 pub use table::table;
 pub use unified::unified;
 
-use super::{Comparison, Fate, Pods, Queue, Source, SourceChange};
+use super::{ChangeKind, Comparison, Pods, Queue, Source, SourceChange};
 use crate::table::shown;
 
-impl Fate {
-    /// The word for it.
-    fn word(self) -> &'static str {
+impl ChangeKind {
+    /// Its name in tables and in JSON.
+    fn label(self) -> &'static str {
         match self {
             Self::Added => "added",
             Self::Removed => "removed",
             Self::Changed => "changed",
             Self::Refused => "refused",
             Self::RefusedOtherwise => "refused otherwise",
-            Self::Mended => "mended",
+            Self::Fixed => "fixed",
         }
     }
 }
 
 impl Pods {
-    /// The word for it.
-    fn word(&self) -> &'static str {
+    /// Its name in tables and in JSON.
+    fn label(&self) -> &'static str {
         match self {
             Self::Restart { .. } => "restart",
             Self::RestartWhenDeleted { .. } => "restart when deleted",
@@ -50,25 +50,25 @@ impl Pods {
         }
     }
 
-    /// What happens, of this workload.
+    /// A sentence about this workload.
     fn sentence(&self, workload: &str) -> String {
         match self {
             Self::Restart { .. } => format!("{workload} replaces all its pods"),
             Self::RestartWhenDeleted { .. } => {
-                format!("{workload} replaces a pod when somebody deletes it")
+                format!("{workload} replaces a pod only when that pod is deleted")
             }
             Self::Start { .. } => format!("{workload} is created"),
             Self::Stop { .. } => format!("{workload} is deleted with its pods"),
             Self::Refused { field, .. } => format!(
-                "{workload} is not changed: the API server refuses another {field}; delete it with --cascade=orphan to have it made again"
+                "{workload} is not changed: the API server refuses a change of {field}; delete the workload with --cascade=orphan to recreate it"
             ),
         }
     }
 }
 
 impl Queue {
-    /// The word for it.
-    fn word(&self) -> &'static str {
+    /// Its name in tables and in JSON.
+    fn label(&self) -> &'static str {
         match self {
             Self::Create => "create",
             Self::Settings => "settings",
@@ -80,21 +80,21 @@ impl Queue {
         }
     }
 
-    /// What happens.
+    /// A sentence whose subject is the queue.
     fn sentence(&self) -> String {
         match self {
             Self::Create => "is created".to_owned(),
-            Self::Settings => "is changed where it is, and keeps its messages".to_owned(),
-            Self::Object => "is left alone: only the object that stands for it changes".to_owned(),
+            Self::Settings => "is changed in place and keeps its messages".to_owned(),
+            Self::Object => "is not changed: only its Queue object changes".to_owned(),
             Self::Delete => "is deleted with the messages in it".to_owned(),
             Self::DeleteIfEmpty => "is deleted once it is empty".to_owned(),
-            Self::Orphan => "stays, and nobody owns it any more".to_owned(),
+            Self::Orphan => "stays without an owner".to_owned(),
             Self::Withheld {
                 field,
                 kept,
                 wanted,
             } => format!(
-                "keeps {field} {}: {} is for new actors",
+                "keeps {field} {}: only new actors get {}",
                 shown(kept),
                 shown(wanted)
             ),
@@ -103,8 +103,8 @@ impl Queue {
 }
 
 impl SourceChange {
-    /// What became of it.
-    fn word(&self) -> &'static str {
+    /// Whether it was added, removed or changed.
+    fn label(&self) -> &'static str {
         match self.sides {
             [false, _] => "added",
             [_, false] => "removed",
@@ -119,7 +119,7 @@ fn joined(sources: &BTreeSet<Source>) -> String {
     names.join(", ")
 }
 
-/// The whole in one line: `2 of 14 actors change: 1 is refused`.
+/// The comparison in one line: `2 of 14 actors change: 1 is refused`.
 pub(super) fn summary(comparison: &Comparison) -> String {
     let actors = &comparison.actors;
     let count = |number: usize, one: &str, several: &str| match number {
@@ -127,7 +127,7 @@ pub(super) fn summary(comparison: &Comparison) -> String {
         1 => Some(format!("1 {one}")),
         number => Some(format!("{number} {several}")),
     };
-    let fates = |fate: Fate| actors.iter().filter(|actor| actor.fate == fate).count();
+    let kinds = |kind: ChangeKind| actors.iter().filter(|actor| actor.kind == kind).count();
     let with_pods = |wanted: fn(&Pods) -> bool| {
         let has = |actor: &&super::ActorChange| actor.pods.iter().any(wanted);
         actors.iter().filter(has).count()
@@ -142,15 +142,15 @@ pub(super) fn summary(comparison: &Comparison) -> String {
     let deletes = |queue: &Queue| matches!(queue, Queue::Delete | Queue::DeleteIfEmpty);
     let sets = |queue: &Queue| matches!(queue, Queue::Settings);
     let withholds = |queue: &Queue| matches!(queue, Queue::Withheld { .. });
-    let refused = fates(Fate::Refused) + fates(Fate::RefusedOtherwise);
+    let refused = kinds(ChangeKind::Refused) + kinds(ChangeKind::RefusedOtherwise);
     let parts = [
-        count(fates(Fate::Added), "is new", "are new"),
-        count(fates(Fate::Removed), "is removed", "are removed"),
+        count(kinds(ChangeKind::Added), "is new", "are new"),
+        count(kinds(ChangeKind::Removed), "is removed", "are removed"),
         count(refused, "is refused", "are refused"),
         count(
-            fates(Fate::Mended),
-            "is refused no more",
-            "are refused no more",
+            kinds(ChangeKind::Fixed),
+            "is no longer refused",
+            "are no longer refused",
         ),
         count(
             with_pods(restarts),
@@ -169,8 +169,8 @@ pub(super) fn summary(comparison: &Comparison) -> String {
         ),
         count(
             with_queue(withholds),
-            "has a queue that stays as it is",
-            "have queues that stay as they are",
+            "keeps settings of its queue",
+            "keep settings of their queues",
         ),
         count(with_queue(deletes), "loses its queue", "lose their queues"),
     ];

@@ -1,18 +1,20 @@
-//! A comparison for people.
+//! A comparison as tables in plain text.
 
 use owo_colors::{OwoColorize as _, Style};
 use serde_json::Value;
 
-use super::super::{ActorChange, Change, Comparison, Fate, FieldChange, ObjectChange, Pods, Queue};
+use super::super::{
+    ActorChange, Change, ChangeKind, Comparison, FieldChange, ObjectChange, Pods, Queue,
+};
 use super::{joined, summary};
 use crate::explain::Origin;
 use crate::table::{columns, shown};
 
-/// What stands where a value is not there.
+/// A missing value.
 const NOTHING: &str = "-";
 
-/// What changes in one line, the actors in a table, and then what changes of each.
-/// Actors of which the same changes are told together.
+/// A summary line, a table of sources, a table of actors, and the changes of each actor. Actors with
+/// the same changes share one section.
 pub fn table(comparison: &Comparison) -> String {
     let mut text = summary(comparison) + "\n";
     if !comparison.sources.is_empty() {
@@ -20,11 +22,11 @@ pub fn table(comparison: &Comparison) -> String {
             let actors = if it.is_used {
                 it.changes.to_string()
             } else {
-                "none names it".to_owned()
+                "no actor names it".to_owned()
             };
-            [it.source.to_string(), it.word().to_owned(), actors]
+            [it.source.to_string(), it.label().to_owned(), actors]
         });
-        columns(["SOURCE", "IS", "ACTORS THAT IT CHANGES"], rows, &mut text);
+        columns(["SOURCE", "IS", "CHANGED ACTORS"], rows, &mut text);
     }
     if !comparison.actors.is_empty() {
         let head = ["ACTOR", "IS", "PODS", "QUEUE", "BECAUSE OF"];
@@ -40,12 +42,12 @@ pub fn table(comparison: &Comparison) -> String {
     text
 }
 
-/// The actors by what is told of them, in the order of the first of each.
+/// The actors by their section, in the order of the first actor of each.
 fn groups(actors: &[ActorChange]) -> Vec<(String, Vec<&ActorChange>)> {
     let mut groups: Vec<(String, Vec<&ActorChange>)> = Vec::new();
     for actor in actors {
         let body = body(actor);
-        match groups.iter_mut().find(|(told, _)| *told == body) {
+        match groups.iter_mut().find(|(section, _)| *section == body) {
             Some((_, group)) => group.push(actor),
             None => groups.push((body, vec![actor])),
         }
@@ -54,39 +56,41 @@ fn groups(actors: &[ActorChange]) -> Vec<(String, Vec<&ActorChange>)> {
 }
 
 fn row(actor: &ActorChange) -> [String; 5] {
-    let style = match actor.fate {
-        Fate::Refused | Fate::RefusedOtherwise | Fate::Removed => Style::new().red(),
-        Fate::Added | Fate::Mended => Style::new().green(),
-        Fate::Changed => Style::new(),
+    let style = match actor.kind {
+        ChangeKind::Refused | ChangeKind::RefusedOtherwise | ChangeKind::Removed => {
+            Style::new().red()
+        }
+        ChangeKind::Added | ChangeKind::Fixed => Style::new().green(),
+        ChangeKind::Changed => Style::new(),
     };
-    let pods: Vec<String> = actor.pods.iter().map(pods_word).collect();
-    let mut queue: Vec<String> = actor.queue.iter().map(queue_word).collect();
+    let pods: Vec<String> = actor.pods.iter().map(pods_label).collect();
+    let mut queue: Vec<String> = actor.queue.iter().map(queue_label).collect();
     queue.dedup();
     [
         actor.id.to_string(),
-        actor.fate.word().style(style).to_string(),
+        actor.kind.label().style(style).to_string(),
         or_nothing(pods.join(", ")),
         or_nothing(queue.join(", ")),
         joined(&actor.sources),
     ]
 }
 
-fn pods_word(pods: &Pods) -> String {
+fn pods_label(pods: &Pods) -> String {
     let style = match pods {
         Pods::Restart { .. } | Pods::RestartWhenDeleted { .. } => Style::new().yellow(),
         Pods::Stop { .. } | Pods::Refused { .. } => Style::new().red(),
         Pods::Start { .. } => Style::new(),
     };
-    pods.word().style(style).to_string()
+    pods.label().style(style).to_string()
 }
 
-fn queue_word(queue: &Queue) -> String {
+fn queue_label(queue: &Queue) -> String {
     let style = match queue {
         Queue::Settings | Queue::Withheld { .. } | Queue::Orphan => Style::new().yellow(),
         Queue::Delete | Queue::DeleteIfEmpty => Style::new().red(),
         Queue::Create | Queue::Object => Style::new(),
     };
-    queue.word().style(style).to_string()
+    queue.label().style(style).to_string()
 }
 
 fn or_nothing(text: String) -> String {
@@ -97,7 +101,7 @@ fn or_nothing(text: String) -> String {
     }
 }
 
-/// All that is told of an actor, without its own name: others may share it.
+/// The section of an actor, without its name: others may share it.
 fn body(actor: &ActorChange) -> String {
     let mut text = String::new();
     if !actor.fields.is_empty() {
@@ -117,18 +121,22 @@ fn body(actor: &ActorChange) -> String {
     }
     let queue = actor.queue.iter();
     lines.extend(queue.map(|queue| format!("queue: it {}", queue.sentence())));
-    let word = if actor.fate == Fate::Mended {
+    let verb = if actor.kind == ChangeKind::Fixed {
         "was refused"
     } else {
         "refused"
     };
     let faults = actor.faults.iter();
-    lines.extend(faults.map(|fault| format!("{word}: {fault}")));
+    lines.extend(faults.map(|fault| format!("{verb}: {fault}")));
     let warnings = actor.warnings.iter();
     lines.extend(warnings.map(|warning| format!("begins to warn: {warning}")));
-    if matches!(actor.fate, Fate::Refused | Fate::RefusedOtherwise) {
-        lines
-            .push("what runs keeps running, and follows no change until this is mended".to_owned());
+    if matches!(
+        actor.kind,
+        ChangeKind::Refused | ChangeKind::RefusedOtherwise
+    ) {
+        lines.push(
+            "existing objects keep running and follow no change until this is fixed".to_owned(),
+        );
     }
     if !lines.is_empty() {
         text.push('\n');

@@ -1,16 +1,16 @@
-//! A comparison as a unified diff of the objects, which other tools can show.
+//! A comparison as a unified diff of the objects, for other tools.
 
 use owo_colors::OwoColorize as _;
 use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
 
-use super::super::align::{Pair, align};
-use super::super::{ActorChange, Comparison, Fate};
+use super::super::{ActorChange, ChangeKind, Comparison};
 
-/// Lines that are shown around a difference.
+/// Lines of context around a difference.
 const CONTEXT: usize = 3;
 
-/// The objects that differ, as `diff -u` would show their YAML. What cannot be shown
-/// so, such as an actor that is refused, stands in lines that begin with `#`.
+/// The objects that differ, as `diff -u` shows their YAML. Refusals, warnings and effects on pods and
+/// queues are lines that begin with `#`.
 ///
 /// # Errors
 /// When an object cannot be written as YAML.
@@ -39,11 +39,11 @@ pub fn unified(comparison: &Comparison) -> Result<String, actor::yaml::YamlError
 }
 
 fn remarks(actor: &ActorChange, lines: &mut Vec<String>) {
-    let word = match actor.fate {
-        Fate::Mended => "was refused",
+    let verb = match actor.kind {
+        ChangeKind::Fixed => "was refused",
         _ => "refused",
     };
-    let faults = actor.faults.iter().map(|fault| format!("{word}: {fault}"));
+    let faults = actor.faults.iter().map(|fault| format!("{verb}: {fault}"));
     let warnings = actor.warnings.iter();
     let warnings = warnings.map(|warning| format!("begins to warn: {warning}"));
     let pods = actor.pods.iter();
@@ -54,64 +54,28 @@ fn remarks(actor: &ActorChange, lines: &mut Vec<String>) {
     lines.extend(remarks.map(|remark| format!("# {}: {remark}", actor.id)));
 }
 
+/// The object as YAML without the separator of documents; empty for a missing object.
 fn yaml(object: &Value) -> Result<String, actor::yaml::YamlError> {
     if object.is_null() {
         return Ok(String::new());
     }
-    actor::yaml::write_stream(std::slice::from_ref(object))
+    actor::yaml::write(object)
 }
 
-/// Appends the hunks by which two texts differ.
+/// Appends the hunks in which two texts differ.
 fn hunks(old: &str, new: &str, lines: &mut Vec<String>) {
-    // A stream of YAML documents begins with a mark that says nothing here.
-    let split =
-        |text| -> Vec<&str> { str::lines(text).skip_while(|line| *line == "---").collect() };
-    let (old, new) = (split(old), split(new));
-    let pairs = align(&old, &new);
-    let is_change = |pair: &Pair| !matches!(pair, Pair::Both(..));
-    let mut start = 0;
-    while let Some(first) = pairs[start..].iter().position(is_change) {
-        let first = start + first;
-        let begin = first.saturating_sub(CONTEXT).max(start);
-        let mut end = first;
-        // A hunk goes on while the next change is near.
-        while let Some(next) = pairs[end..].iter().position(is_change) {
-            if end > first && next > 2 * CONTEXT {
-                break;
+    let diff = TextDiff::from_lines(old, new);
+    for hunk in diff.unified_diff().context_radius(CONTEXT).iter_hunks() {
+        lines.push(hunk.header().to_string().cyan().to_string());
+        lines.extend(hunk.iter_changes().map(|change| {
+            let line = format!("{}{}", change.tag(), change.value().trim_end_matches('\n'));
+            match change.tag() {
+                ChangeTag::Equal => line,
+                ChangeTag::Delete => line.red().to_string(),
+                ChangeTag::Insert => line.green().to_string(),
             }
-            end += next + 1;
-        }
-        let end = (end + CONTEXT).min(pairs.len());
-        hunk(&pairs[begin..end], &pairs[..begin], [&old, &new], lines);
-        start = end;
+        }));
     }
-}
-
-fn hunk(pairs: &[Pair], before: &[Pair], [old, new]: [&[&str]; 2], lines: &mut Vec<String>) {
-    let counted = |pairs: &[Pair]| {
-        let olds = pairs.iter().filter(|pair| !matches!(pair, Pair::New(_)));
-        let news = pairs.iter().filter(|pair| !matches!(pair, Pair::Old(_)));
-        (olds.count(), news.count())
-    };
-    let (old_before, new_before) = counted(before);
-    let (old_count, new_count) = counted(pairs);
-    // A range without lines is named by the line before it.
-    let range = |before: usize, count: usize| match count {
-        0 => format!("{before},0"),
-        1 => format!("{}", before + 1),
-        count => format!("{},{count}", before + 1),
-    };
-    let head = format!(
-        "@@ -{} +{} @@",
-        range(old_before, old_count),
-        range(new_before, new_count)
-    );
-    lines.push(head.cyan().to_string());
-    lines.extend(pairs.iter().map(|pair| match *pair {
-        Pair::Both(index, _) => format!(" {}", old[index]),
-        Pair::Old(index) => format!("-{}", old[index]).red().to_string(),
-        Pair::New(index) => format!("+{}", new[index]).green().to_string(),
-    }));
 }
 
 #[cfg(test)]
@@ -125,19 +89,19 @@ mod tests {
             numbers.join("\n") + "\n"
         };
         let cases = [
-            ("a\n", "a\n".to_owned(), "", "nothing"),
+            ("a\n", "a\n".to_owned(), "", "no difference"),
             ("a\n", "b\n".to_owned(), "@@ -1 +1 @@\n-a\n+b\n", "one line"),
             (
                 "",
                 "a\nb\n".to_owned(),
                 "@@ -0,0 +1,2 @@\n+a\n+b\n",
-                "all new",
+                "a new object",
             ),
             (
                 &numbers(1, 9),
                 numbers(1, 4) + "x\n" + &numbers(5, 9),
                 "@@ -2,6 +2,7 @@\n 2\n 3\n 4\n+x\n 5\n 6\n 7\n",
-                "three lines around",
+                "three lines of context",
             ),
             (
                 &numbers(1, 9),
@@ -149,7 +113,7 @@ mod tests {
                 &numbers(1, 11),
                 numbers(2, 10),
                 "@@ -1,4 +1,3 @@\n-1\n 2\n 3\n 4\n@@ -8,4 +7,3 @@\n 8\n 9\n 10\n-11\n",
-                "far changes do not",
+                "far changes have hunks of their own",
             ),
         ];
         for (old, new, expected, reason) in cases {

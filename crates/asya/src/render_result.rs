@@ -1,0 +1,140 @@
+//! The result of rendering one actor: its objects and the origin of each field, or the reasons why
+//! it is refused.
+
+use std::collections::BTreeMap;
+
+use function_kit::value::{self, struct_to_json};
+use function_kit::{FACTS_KEY, Facts};
+use merge::{FieldPath, Segment};
+use serde_json::{Map, Value};
+
+use crate::explain::{Contradiction, Field, Origin, explain};
+use pipeline::{EngineError, Functions, Inputs, Object, RenderError, render};
+
+/// The result of rendering an actor.
+#[derive(Debug, Clone)]
+pub(crate) enum RenderResult {
+    /// Its objects, with the origin of each field.
+    Rendered(Box<RenderedActor>),
+    /// No objects: Crossplane would change and delete nothing either.
+    Refused(Refusal),
+}
+
+/// An actor and its objects.
+#[derive(Debug, Clone)]
+pub(crate) struct RenderedActor {
+    /// The actor, as Crossplane writes it.
+    pub(crate) composite: Object,
+    /// The composed objects, by the name of the composed resource.
+    pub(crate) objects: BTreeMap<String, Object>,
+    /// Warnings in the actor's conditions, as `Condition: message`.
+    pub(crate) notes: Vec<String>,
+    /// Fields of the resolved spec and defaults, with their origins.
+    pub(crate) fields: Vec<Field>,
+}
+
+/// Why an actor is not rendered.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Refusal {
+    /// One line for each error.
+    pub(crate) messages: Vec<String>,
+    /// Conflicts between flavors.
+    pub(crate) contradictions: Vec<Contradiction>,
+}
+
+/// Runs the steps on an actor.
+pub(crate) fn render_actor(inputs: &Inputs, functions: &Functions) -> RenderResult {
+    let explanation = explain(inputs, functions).unwrap_or_default();
+    match render(inputs, functions) {
+        Err(error) => RenderResult::Refused(Refusal {
+            messages: messages(&error),
+            contradictions: explanation.contradictions,
+        }),
+        Ok(rendered) => {
+            let context = rendered.context.as_ref();
+            let facts: Facts = context
+                .and_then(|context| value::map(context, &[FACTS_KEY]))
+                .and_then(|facts| serde_json::from_value(struct_to_json(facts)).ok())
+                .unwrap_or_default();
+            let notes = facts.notes.into_iter();
+            RenderResult::Rendered(Box::new(RenderedActor {
+                composite: rendered.composite,
+                objects: rendered.composed,
+                notes: notes
+                    .map(|note| format!("{}: {}", note.condition, note.message))
+                    .collect(),
+                fields: explanation.fields,
+            }))
+        }
+    }
+}
+
+/// The messages of the step that refused the actor.
+fn messages(error: &RenderError) -> Vec<String> {
+    match error {
+        RenderError::Engine(EngineError::Fatal { messages, .. }) => messages.clone(),
+        error => error.lines(),
+    }
+}
+
+/// The composed objects alone; empty if the actor is refused.
+pub(crate) fn objects(inputs: &Inputs, functions: &Functions) -> BTreeMap<String, Object> {
+    render(inputs, functions)
+        .map(|rendered| rendered.composed)
+        .unwrap_or_default()
+}
+
+/// The resolved spec, rebuilt from its fields: with defaults, which no document contains.
+pub(crate) fn spec(fields: &[Field]) -> Map<String, Value> {
+    let mut spec = Map::new();
+    for field in fields {
+        if let Some((Segment::Key(first), rest)) = field.path.segments().split_first() {
+            put(
+                spec.entry(first.as_str()).or_insert(Value::Null),
+                rest,
+                &field.plain,
+            );
+        }
+    }
+    spec
+}
+
+/// Sets the value at a path; creates maps and lists on the way.
+fn put(place: &mut Value, path: &[Segment], value: &Value) {
+    let Some((first, rest)) = path.split_first() else {
+        *place = value.clone();
+        return;
+    };
+    match first {
+        Segment::Key(key) => {
+            if !place.is_object() {
+                *place = Value::Object(Map::new());
+            }
+            if let Value::Object(map) = place {
+                put(map.entry(key.as_str()).or_insert(Value::Null), rest, value);
+            }
+        }
+        Segment::Index(index) => {
+            if !place.is_array() {
+                *place = Value::Array(Vec::new());
+            }
+            if let Value::Array(list) = place {
+                list.resize((*index + 1).max(list.len()), Value::Null);
+                put(&mut list[*index], rest, value);
+            }
+        }
+    }
+}
+
+/// Every origin of the value at a path or of a value inside it.
+pub(crate) fn origins(fields: &[Field], path: &FieldPath) -> Vec<Origin> {
+    let mut origins = Vec::new();
+    for field in fields {
+        let (own, wanted) = (field.path.segments(), path.segments());
+        let is_inside = own.starts_with(wanted) || wanted.starts_with(own);
+        if is_inside && !origins.contains(&field.origin) {
+            origins.push(field.origin.clone());
+        }
+    }
+    origins
+}
