@@ -145,7 +145,7 @@ fn the_first_message_comes_to_the_end_that_the_page_shows(home: &TempDir) {
 import json, hello, end_actors
 message = json.loads(json.load(open('publish.json'))['payload'])
 assert message['route'] == {'prev': [], 'curr': 'hello', 'next': []}, message
-end_actors.x_sink(hello.handle(message['payload']))
+end_actors.x_sink(hello.handle(message['payload']), {'id': message['id']})
 ";
     let output = Command::new("python3")
         .args(["-c", PLAY])
