@@ -1,4 +1,4 @@
-//! What an actor says of itself: one word, and conditions.
+//! Status and conditions of an actor.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ pub mod reasons;
 
 pub use document::{QueueStatus, Replicas, StatusDocument};
 
-/// The word of the STATUS column; the reason of condition `ActorReady`.
+/// The status of an actor: the STATUS column and the reason of condition `ActorReady`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatusReason {
-    /// All is well and pods run.
+    /// Pods run and no problem is known.
     Running,
-    /// Scaled to zero for want of messages.
+    /// KEDA has scaled to zero because there are no messages.
     Napping,
     /// Some pods run, others fail.
     Degraded,
-    /// The first pods are on their way.
+    /// The first objects or pods are being created.
     Creating,
-    /// More pods are on their way.
+    /// More pods are starting.
     ScalingUp,
     /// Pods are being removed.
     ScalingDown,
@@ -26,7 +26,7 @@ pub enum StatusReason {
     Updating,
     /// The actor is being deleted.
     Terminating,
-    /// A flavor is missing.
+    /// A flavor, or the deletion of a predecessor's objects, is awaited.
     Waiting,
     /// No usable transport or queue.
     TransportError,
@@ -74,18 +74,18 @@ impl StatusReason {
     /// What it means, in a line.
     pub fn means(self) -> &'static str {
         match self {
-            Self::Running => "all is well and pods run",
+            Self::Running => "pods run and no problem is known",
             Self::Napping => "scaled to zero until there is work",
-            Self::Degraded => "some pods work, others fail",
-            Self::Creating => "the first objects or pods are on their way",
-            Self::ScalingUp => "more pods are on their way",
+            Self::Degraded => "at least one pod works, others fail",
+            Self::Creating => "the first objects or pods are being created",
+            Self::ScalingUp => "more pods are starting",
             Self::ScalingDown => "pods are being removed",
             Self::Updating => "pods are being replaced by those of a new spec",
             Self::Terminating => "the actor is being deleted",
-            Self::Waiting => "a flavor is missing",
-            Self::TransportError => "there is no usable transport or queue",
+            Self::Waiting => "a flavor, or the deletion of a predecessor's objects, is awaited",
+            Self::TransportError => "no usable transport or queue exists",
             Self::ScalingError => "autoscaling does not work; the pods do",
-            Self::WorkloadError => "the workload makes no pods that work",
+            Self::WorkloadError => "the workload has no working pods",
             Self::PendingResources => "no node has room for a pod",
             Self::ImagePullError => "an image cannot be pulled",
             Self::RuntimeError => "the handler's container crashes",
@@ -95,7 +95,7 @@ impl StatusReason {
         }
     }
 
-    /// The word as it is shown.
+    /// The name, as it is shown.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "Running",
@@ -126,14 +126,14 @@ impl fmt::Display for StatusReason {
     }
 }
 
-/// The conditions of an actor that are ours.
+/// Type of a condition that the functions set on an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConditionType {
-    /// The flavors are there and do not contradict each other.
+    /// All flavors exist and do not conflict.
     FlavorsResolved,
-    /// The transport is valid and the queue is there.
+    /// The transport is valid and the queue exists.
     TransportReady,
-    /// The workload is there and its pods are well.
+    /// The workload exists and its pods work.
     WorkloadReady,
     /// KEDA scales the workload.
     ScalingReady,
@@ -154,15 +154,15 @@ impl ConditionType {
         Self::ActorReady,
     ];
 
-    /// What it says when it is True, in a line.
+    /// Meaning of status True, in one line.
     pub fn means(self) -> &'static str {
         match self {
-            Self::FlavorsResolved => "the flavors are there and do not contradict each other",
-            Self::TransportReady => "the transport is valid and the queue is there",
-            Self::WorkloadReady => "the workload is there and its pods are well",
+            Self::FlavorsResolved => "all flavors exist and do not conflict",
+            Self::TransportReady => "the transport is valid and the queue exists",
+            Self::WorkloadReady => "the workload exists and its pods work",
             Self::ScalingReady => "KEDA scales the workload; only on actors that scale or did",
             Self::TargetResolved => "the workload to bind to is found; only on bound actors",
-            Self::ActorReady => "the summary: the actor can do its work; its reason is the word",
+            Self::ActorReady => "summary: the actor can do its work; the reason is the status",
         }
     }
 

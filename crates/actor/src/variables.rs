@@ -74,63 +74,63 @@ macro_rules! variables {
 /// Every variable, by reader and name.
 pub const VARIABLES: &[Variable] = variables! {
     Runtime {
-        "ASYA_ENABLE_VALIDATION": "whether a message's shape is checked", "`true`; `false` for end actors";
+        "ASYA_ENABLE_VALIDATION": "whether messages are validated", "`true`; `false` for end actors";
         "ASYA_HANDLER": "`module.function` or `module.Class.method`", "`handler`";
         "ASYA_LOG_LEVEL": "how much is logged", "`info`";
         "ASYA_PREFETCH": "calls that run at once; the same value as in the sidecar", "`1`";
-        "ASYA_PYTHONEXECUTABLE": "the interpreter that runs the script; read when the pod is rendered, where `pythonExecutable` is not set", "`python3`";
+        "ASYA_PYTHONEXECUTABLE": "Python interpreter of the runtime; read when the pod is rendered, if `pythonExecutable` is not set", "`python3`";
         "ASYA_RUNTIME_HANG_GRACE": "how long a call may run after its client has left", "`10s`";
-        "ASYA_RUNTIME_TIMEOUT": "how long a message may take; read when the pod is rendered, where the sidecar's is not set", "`resiliency.actorTimeout`";
+        "ASYA_RUNTIME_TIMEOUT": "timeout of a message; read when the pod is rendered, if the sidecar's is not set", "`resiliency.actorTimeout`";
         "ASYA_SOCKET_CHMOD": "mode of the socket", "`0o666`";
         "ASYA_SOCKET_DIR": "folder of the socket", "`/var/run/asya`";
         "ASYA_STATE_PROXY_DIR": "folder of the sockets of state proxies", "`state` in `ASYA_SOCKET_DIR`";
         "ASYA_STATE_PROXY_MOUNTS": "`name:path:write=mode` of each state proxy, joined by `;`", "`stateProxy`";
         "ASYA_STATE_PROXY_TIMEOUT": "how long a state proxy may take to start, and to answer", "`60s`";
-        "ASYA_TARGET_URL": "where a REST adapter sends its requests", "`runtime.targetURL`, in mode Binding";
+        "ASYA_TARGET_URL": "address of the target of a REST adapter", "`runtime.targetURL`, in mode Binding";
     }
     Sidecar {
-        "ASYA_ACTOR_ERROR_END": "the actor to which failed messages go, for sidecars of the older protocol", "`error-end`";
-        "ASYA_ACTOR_HAPPY_END": "the actor to which finished messages go, for sidecars of the older protocol", "`happy-end`";
+        "ASYA_ACTOR_ERROR_END": "actor that receives failed messages, for sidecars with the older protocol", "`error-end`";
+        "ASYA_ACTOR_HAPPY_END": "actor that receives finished messages, for sidecars with the older protocol", "`happy-end`";
         "ASYA_ACTOR_NAME": "the actor", "`actor`";
-        "ASYA_ACTOR_SINK": "the actor to which finished messages go", "platform `endActors.sink`";
-        "ASYA_ACTOR_SUMP": "the actor to which failed messages go", "platform `endActors.sump`";
+        "ASYA_ACTOR_SINK": "actor that receives finished messages", "platform `endActors.sink`";
+        "ASYA_ACTOR_SUMP": "actor that receives failed messages", "platform `endActors.sump`";
         "ASYA_AWS_REGION": "region of the queue; SQS", "`config.region`";
-        "ASYA_GATEWAY_URL": "where progress is reported", "platform `gatewayURL`; absent unless set";
-        "ASYA_IS_END_ACTOR": "that messages end here", "`true` on end actors, else absent";
+        "ASYA_GATEWAY_URL": "URL of the gateway that receives progress events", "platform `gatewayURL`; absent unless set";
+        "ASYA_IS_END_ACTOR": "whether routes end at this actor", "`true` on end actors, else absent";
         "ASYA_LOG_LEVEL": "how much is logged", "`info`";
         "ASYA_NAMESPACE": "the actor's namespace", "the object's";
-        "ASYA_QUEUE_URL": "the queue's URL; SQS", "where `config` determines it: `accountId` and `region`, or `endpoint`";
+        "ASYA_QUEUE_URL": "the queue's URL; SQS", "if `config` determines it: `accountId` and `region`, or `endpoint`";
         "ASYA_RABBITMQ_CA_FILE": "certificate of the broker's authority", "`config.tls.caSecretRef`, mounted";
         "ASYA_RABBITMQ_EXCHANGE": "the exchange", "`config.exchange`";
         "ASYA_RABBITMQ_HOST": "the broker's host", "`config.host`";
         "ASYA_RABBITMQ_PASSWORD": "its user's password", "`config.passwordSecretRef`";
         "ASYA_RABBITMQ_PORT": "its AMQP port", "`config.port`";
-        "ASYA_RABBITMQ_TLS": "that AMQP is spoken over TLS", "`true` where `config.tls.enabled`";
-        "ASYA_RABBITMQ_URL": "all of it in one URL", "`config.urlSecretRef`, else built of the others";
+        "ASYA_RABBITMQ_TLS": "whether AMQP uses TLS", "`true` if `config.tls.enabled`";
+        "ASYA_RABBITMQ_URL": "host, port, user, password and virtual host as a URL", "`config.urlSecretRef`, else built from the others";
         "ASYA_RABBITMQ_USERNAME": "its user", "`config.usernameSecretRef` or `config.username`";
-        "ASYA_RESILIENCY_ACTOR_TIMEOUT": "how long a message may take", "the runtime timeout";
-        "ASYA_RESILIENCY_NON_RETRYABLE_ERRORS": "errors after which there is no other try, joined by `,`", "`resiliency.nonRetryableErrors`";
+        "ASYA_RESILIENCY_ACTOR_TIMEOUT": "timeout of a message", "the runtime timeout";
+        "ASYA_RESILIENCY_NON_RETRYABLE_ERRORS": "errors that are not retried, joined by `,`", "`resiliency.nonRetryableErrors`";
         "ASYA_RESILIENCY_POLICIES": "policies, as JSON", "`resiliency.policies`";
-        "ASYA_RESILIENCY_RETRY_BACKOFF_COEFFICIENT": "by how much the pause grows", "`resiliency.retry.backoffCoefficient`";
-        "ASYA_RESILIENCY_RETRY_INITIAL_INTERVAL": "the first pause", "`resiliency.retry.initialInterval`";
-        "ASYA_RESILIENCY_RETRY_JITTER": "whether pauses are moved at random", "`resiliency.retry.jitter`";
-        "ASYA_RESILIENCY_RETRY_MAX_ATTEMPTS": "how many tries there are", "`resiliency.retry.maxAttempts`";
-        "ASYA_RESILIENCY_RETRY_MAX_INTERVAL": "the longest pause", "`resiliency.retry.maxInterval`";
+        "ASYA_RESILIENCY_RETRY_BACKOFF_COEFFICIENT": "factor by which the retry delay grows", "`resiliency.retry.backoffCoefficient`";
+        "ASYA_RESILIENCY_RETRY_INITIAL_INTERVAL": "first retry delay", "`resiliency.retry.initialInterval`";
+        "ASYA_RESILIENCY_RETRY_JITTER": "whether retry delays are randomised", "`resiliency.retry.jitter`";
+        "ASYA_RESILIENCY_RETRY_MAX_ATTEMPTS": "maximum number of attempts", "`resiliency.retry.maxAttempts`";
+        "ASYA_RESILIENCY_RETRY_MAX_INTERVAL": "longest retry delay", "`resiliency.retry.maxInterval`";
         "ASYA_RESILIENCY_RETRY_POLICY": "`constant` or `exponential`", "`resiliency.retry.policy`";
-        "ASYA_RESILIENCY_RULES": "which policy is for which errors, as JSON", "`resiliency.rules`";
-        "ASYA_RUNTIME_TIMEOUT": "how long a message may take", "`resiliency.actorTimeout`, else 5 minutes";
+        "ASYA_RESILIENCY_RULES": "policy for each kind of error, as JSON", "`resiliency.rules`";
+        "ASYA_RUNTIME_TIMEOUT": "timeout of a message", "`resiliency.actorTimeout`, else 5 minutes";
         "ASYA_SOCKET_DIR": "folder of the runtime's socket", "`/var/run/asya`";
-        "ASYA_SQS_ENDPOINT": "where SQS is, if not at AWS", "`config.endpoint`";
-        "ASYA_SQS_VISIBILITY_TIMEOUT": "how long a message that was received is hidden, in seconds; SQS", "twice the runtime timeout";
-        "ASYA_SQS_WAIT_TIME_SECONDS": "how long a look at an empty queue lasts; SQS", "`config.waitTimeSeconds`";
+        "ASYA_SQS_ENDPOINT": "SQS endpoint, if not AWS's own", "`config.endpoint`";
+        "ASYA_SQS_VISIBILITY_TIMEOUT": "time for which SQS hides a received message, in seconds", "twice the runtime timeout";
+        "ASYA_SQS_WAIT_TIME_SECONDS": "long-poll duration of a receive call, in seconds; SQS", "`config.waitTimeSeconds`";
         "ASYA_TRANSPORT": "`sqs` or `rabbitmq`", "the transport's `type`";
     }
     StateProxy {
         "CONNECTOR_SOCKET": "the socket on which it serves", "`/var/run/asya/state/<name>.sock`";
     }
     InjectSidecar {
-        "ASYA_RUNTIME_SCRIPT_PATH": "a file with the runtime script, in place of the embedded one", "absent";
-        "ASYA_SIDECAR_IMAGE": "image of the sidecar, where neither actor nor platform nor input names one", "`asya-sidecar:latest`";
+        "ASYA_RUNTIME_SCRIPT_PATH": "file with a runtime script that replaces the embedded one", "absent";
+        "ASYA_SIDECAR_IMAGE": "image of the sidecar, if neither actor nor platform nor input sets one", "`asya-sidecar:latest`";
     }
 };
 

@@ -15,7 +15,7 @@ const HELP_OF_PROVIDER: &str = "crates/provider-asya/src/program/help.txt";
 /// The command line of `asya`.
 pub(super) fn asya() -> String {
     let mut page = Page::new("asya");
-    page.text("What each command prints with `--help`. Under the name `kubectl-asya` on the `PATH` it is found as `kubectl asya`.");
+    page.text("The `--help` output of each command. As `kubectl-asya` in your `PATH`, the program is also `kubectl asya`.");
     let mut program = Program::Asya.command();
     program.build();
     page.block(&program.render_help().to_string());
@@ -34,7 +34,7 @@ pub(super) fn programs(root: &Path) -> Result<String> {
     let path = root.join(HELP_OF_PROVIDER);
     let provider = fs::read_to_string(&path).with_context(|| cannot("read", &path))?;
     let mut page = Page::new("Programs");
-    page.text("Inside a cluster no flag is needed. A runtime config gives arguments and variables: [install/](../../install/README.md).");
+    page.text("In a cluster no flag is needed. Runtime configs set arguments and variables: [install/](../../install/README.md).");
     page.heading("Functions");
     page.text("All of them have the same flags.");
     let mut function =

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::page::Page;
 use super::schema::{Field, fields, rules, text};
 
-const FIELDS: [&str; 3] = ["Field", "Type", "What it is"];
+const FIELDS: [&str; 3] = ["Field", "Type", "Meaning"];
 
 /// Fields of an AsyncActor.
 pub(super) fn actor() -> Result<String> {
@@ -16,16 +16,16 @@ pub(super) fn actor() -> Result<String> {
     let version = &xrd["spec"]["versions"][0];
     let kind = of_version(version)?;
     let mut page = Page::new("AsyncActor");
-    page.text("`apiVersion: asya.sh/v1alpha1`, namespaced. Short names `asya`, `asyas`; category `asya`. No field has a default in the schema: flavors come first. `asya explain` shows what each came to.");
+    page.text("`apiVersion: asya.sh/v1alpha1`, namespaced. Short names `asya`, `asyas`; category `asya`. No field has a default in the schema, because flavors are merged first. `asya explain` shows the effective value of each field.");
     page.heading("spec");
     page.table(FIELDS, rows(&kind["spec"]));
     page.heading("status");
     page.table(FIELDS, rows(&kind["status"]));
     page.heading("Rules of the API server");
-    page.text("Broken rules are refused when the object is written, with these words. Rules about the merged spec are the functions' and `asya lint`'s.");
+    page.text("The API server refuses objects that break a rule, with these messages. The functions and `asya lint` check the merged spec.");
     page.list(rules(&version["schema"]["openAPIV3Schema"]));
     page.heading("Columns");
-    page.text("Those of `-o wide` are marked. Crossplane adds its own after ours.");
+    page.text("Columns of `-o wide` are marked. Crossplane appends `SYNCED`, `READY`, `COMPOSITION` and `AGE`.");
     page.table(["Column", "From", "Wide"], columns(version));
     Ok(page.end())
 }
@@ -37,7 +37,7 @@ pub(super) fn flavors() -> Result<String> {
         .as_object()
         .context("the spec has no properties")?;
     let mut page = Page::new("Fields of a flavor");
-    page.text("`data` of a flavor is a part of an actor's `spec`. [actor.md](actor.md) has what is inside of each field, [flavors](../flavors.md) who wins.");
+    page.text("`data` of a flavor is a part of an actor's `spec`. [AsyncActor](actor.md) describes the fields in detail, [flavors](../flavors.md) the merge.");
     page.table(
         ["Field", "Two flavors that both set it", "What it is"],
         properties
@@ -57,7 +57,7 @@ pub(super) fn flavors() -> Result<String> {
             }),
     );
     page.text(&format!(
-        "A flavor cannot set {}: they are left out before anything is compared. `queue.adopt` and `queue.deletionPolicy` are the actor's own word: a flavor that gives one ends the pass of every actor that names it.",
+        "A flavor cannot set {}: they are ignored. `queue.adopt` and `queue.deletionPolicy` can only be set in an actor: if a flavor sets one, every actor that names it fails.",
         INFRASTRUCTURE.map(|name| format!("`{name}`")).join(", ")
     ));
     Ok(page.end())
@@ -66,16 +66,16 @@ pub(super) fn flavors() -> Result<String> {
 /// How the values of two flavors become one.
 fn merged(property: &Value) -> &'static str {
     match property["type"].as_str() {
-        Some("array") => "are appended, in order",
-        Some("object") => "are merged key by key; the same leaf twice is a conflict",
+        Some("array") => "appended, in order",
+        Some("object") => "merged key by key; the same leaf twice is a conflict",
         _ => "conflict",
     }
 }
 
 /// The platform's settings.
 pub(super) fn platform() -> String {
-    let mut page = Page::new("The platform's settings");
-    page.text("`data` of the EnvironmentConfig `asya-platform`. `\"\"` and `null` mean that a setting is not set. [docs/transports.md](../transports.md) shows the transports.");
+    let mut page = Page::new("Platform settings");
+    page.text("`data` of the EnvironmentConfig `asya-platform`. `\"\"` and `null` mean *not set*. [Transports](../transports.md) shows examples.");
     page.table(FIELDS, rows(&schema::settings()));
     page.end()
 }
@@ -83,7 +83,7 @@ pub(super) fn platform() -> String {
 /// The kinds of the provider.
 pub(super) fn provider() -> Result<String> {
     let mut page = Page::new("Kinds of the provider");
-    page.text("`apiVersion: provider.asya.sh/v1alpha1`. Actors make Queue, WorkloadBinding and ActorHealth; the configs are yours.");
+    page.text("`apiVersion: provider.asya.sh/v1alpha1`. Actors render Queue, WorkloadBinding and ActorHealth; you write the configs.");
     for crd in [
         schema::queue_crd(),
         schema::cluster_provider_config_crd(),
@@ -103,7 +103,7 @@ pub(super) fn provider() -> Result<String> {
         page.table(FIELDS, of_kind(of_version(version)?));
         let rules = rules(&version["schema"]["openAPIV3Schema"]);
         if !rules.is_empty() {
-            page.text("The API server refuses what breaks a rule:");
+            page.text("The API server refuses objects that break a rule:");
             page.list(rules);
         }
     }
@@ -140,7 +140,7 @@ pub(super) fn inputs() -> Result<String> {
         ("asya", schema::input_crd::<function_asya::Input>("asya")),
     ];
     let mut page = Page::new("Inputs of the steps");
-    page.text("None is needed. `platform` holds the [platform's settings](platform.md) and is laid over them, key by key; its keys are not repeated here.");
+    page.text("No step requires an input. `platform` contains [platform settings](platform.md) that override those of the EnvironmentConfig key by key; its keys are not repeated here.");
     for (step, crd) in steps {
         let version = &crd["spec"]["versions"][0];
         let kind = of_version(version)?;

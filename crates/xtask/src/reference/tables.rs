@@ -16,19 +16,19 @@ const OF_PROVIDER: &str = "crates/provider-asya/src/metrics/exposition.txt";
 /// What a function serves; `tests/tests/servers.rs` compares it with what is served.
 const OF_FUNCTIONS: &str = "crates/function-kit/src/metrics.txt";
 
-/// Words, conditions and reasons.
+/// Statuses, conditions and reasons.
 pub(super) fn conditions() -> String {
-    let mut page = Page::new("Words, conditions and reasons");
-    page.text("[statuses.md](../statuses.md) has causes and cures in full.");
-    page.heading("Words");
+    let mut page = Page::new("Statuses, conditions and reasons");
+    page.text("[Statuses](../statuses.md) explains causes and fixes in full.");
+    page.heading("Statuses");
     page.text("The STATUS column, `status.status`, and the reason of condition `ActorReady`.");
     page.table(
-        ["StatusReason", "What it means"],
+        ["Status", "Meaning"],
         StatusReason::ALL.map(|word| [word.as_str(), word.means()]),
     );
     page.heading("Conditions");
     page.table(
-        ["Condition", "True says"],
+        ["Condition", "True means"],
         ConditionType::ALL.map(|condition| [condition.as_str(), condition.means()]),
     );
     for (condition, reasons) in REASONS {
@@ -40,7 +40,7 @@ pub(super) fn conditions() -> String {
     page.end()
 }
 
-const REASON: [&str; 4] = ["Status", "Reason", "What it means", "What to do"];
+const REASON: [&str; 4] = ["Condition status", "Reason", "Meaning", "What to do"];
 
 fn row(reason: &Reason) -> [String; 4] {
     let name = format!("`{}`", reason.name);
@@ -51,14 +51,14 @@ fn row(reason: &Reason) -> [String; 4] {
 /// Environment variables.
 pub(super) fn environment() -> String {
     let mut page = Page::new("Environment variables");
-    page.text("Those marked as yours may be given in `env` (of `asya-runtime`) or `sidecar.env` (of `asya-sidecar`), and take the place of the value here. The others are refused there. `config` is that of the transport in the [platform's settings](platform.md).");
+    page.text("Variables marked as yours can be set in `env` (of `asya-runtime`) or `sidecar.env` (of `asya-sidecar`), and replace the value here. The others are refused there. `config` is that of the transport in the [platform settings](platform.md).");
     for reader in Reader::ALL {
         page.heading(reader.name());
         let of_reader = VARIABLES
             .iter()
             .filter(|variable| variable.reader == reader);
         page.table(
-            ["Variable", "What it is", "Value", "Yours"],
+            ["Variable", "Meaning", "Value", "Yours"],
             of_reader.map(|variable| {
                 let name = format!("`{}`", variable.name);
                 let yours = if variable.is_the_users() { "yes" } else { "" };
@@ -67,7 +67,7 @@ pub(super) fn environment() -> String {
         );
     }
     page.heading("Flags");
-    page.text("Flags of the functions and of the provider may be given as variables too: [programs.md](programs.md). Adapters read variables of their own: [runtime/adapters](../../runtime/adapters/README.md).");
+    page.text("Flags of the functions and of the provider can also be set as variables: [programs](programs.md). Adapters have additional variables: [runtime/adapters](../../runtime/adapters/README.md).");
     page.end()
 }
 
@@ -78,17 +78,17 @@ pub(super) fn metrics(root: &Path) -> Result<String> {
         fs::read_to_string(&path).with_context(|| cannot("read", &path))
     };
     let mut page = Page::new("Metrics");
-    page.text("[observability.md](../observability.md) says what to look at and when to be woken. Counters end in `_total`, histograms in `_bucket`, `_sum` and `_count`.");
+    page.text("[Observability](../observability.md) has a scrape job and alerts. Counters end in `_total`, histograms in `_bucket`, `_sum` and `_count`.");
     page.heading("provider-asya, on :8080/metrics");
     page.table(FAMILY, families(&read(OF_PROVIDER)?));
     page.heading("Functions, on :8080/metrics");
     page.table(FAMILY, families(&read(OF_FUNCTIONS)?));
     page.heading("Crossplane core");
-    page.text("AsyncActors are reconciled by core, which counts passes as `controller_runtime_reconcile_total`, `controller_runtime_reconcile_errors_total` and `controller_runtime_reconcile_time_seconds` with `controller=\"composite/asyncactors.asya.sh\"`. [install/prometheus](../../install/prometheus/relabelling.yaml) gives it the label `controller=\"asyncactor\"`.");
+    page.text("Core reconciles AsyncActors, and counts reconciles as `controller_runtime_reconcile_total`, `controller_runtime_reconcile_errors_total` and `controller_runtime_reconcile_time_seconds` with `controller=\"composite/asyncactors.asya.sh\"`. [install/prometheus](../../install/prometheus/relabelling.yaml) renames the label to `controller=\"asyncactor\"`.");
     Ok(page.end())
 }
 
-const FAMILY: [&str; 4] = ["Metric", "Type", "Labels", "What it counts"];
+const FAMILY: [&str; 4] = ["Metric", "Type", "Labels", "Meaning"];
 
 /// The families of an exposition in the form of `OpenMetrics`.
 fn families(text: &str) -> Vec<[String; 4]> {
