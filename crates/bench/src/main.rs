@@ -20,7 +20,7 @@ use clap::{Parser, ValueEnum};
 #[derive(Parser, Debug)]
 #[command(about = "Measures every function against a stock echo function")]
 struct Options {
-    /// Folder with the programs, built for release
+    /// Folder with the programs, built with profile `dist`
     #[arg(long, value_name = "DIR", required_unless_present = "work")]
     programs: Option<PathBuf>,
     /// The echo function's program, built as cargo builds by default

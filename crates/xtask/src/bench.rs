@@ -19,10 +19,10 @@ pub(crate) struct Options {
     options: Vec<String>,
 }
 
-/// Runs `cargo xtask bench`: builds everything for release, then measures.
+/// Runs `cargo xtask bench`: builds everything with profile `dist`, then measures.
 pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Result<Verdict> {
     let target = Metadata::read(root)?.target_directory;
-    let programs = target.join("release");
+    let programs = target.join("dist");
     let build = |profile: &str, names: &[&str]| {
         let mut command = Command::new(workspace::cargo());
         command
@@ -31,8 +31,8 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
         command
     };
     // Apart, so that what is measured is built as it is shipped, without what the client needs.
-    let functions = build("release", &workspace::FUNCTIONS);
-    let client = build("release", &["bench"]);
+    let functions = build("dist", &workspace::FUNCTIONS);
+    let client = build("dist", &["bench"]);
     // As cargo builds a function whose author has set nothing.
     let echo = build("stock", &["bench-echo"]);
     let mut measure = Command::new(programs.join("bench"));

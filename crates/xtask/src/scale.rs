@@ -39,12 +39,12 @@ impl Options {
 /// Runs `cargo xtask scale`: builds what is missing, real components first, and what is measured as it
 /// is shipped; then makes the actors, and prints tables in Markdown.
 pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Result<Verdict> {
-    let programs = Metadata::read(root)?.target_directory.join("release");
+    let programs = Metadata::read(root)?.target_directory.join("dist");
     heading("real components", out)?;
     let real_dir = real::provide_all(root, real::Extent::Usual, out)?;
     let mut build = Command::new(workspace::cargo());
     build
-        .args(["build", "--release", "--bins"])
+        .args(["build", "--profile", "dist", "--bins"])
         .args(
             workspace::FUNCTIONS
                 .map(|name| ["--package", name])

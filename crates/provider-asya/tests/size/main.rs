@@ -2,7 +2,7 @@
 //! workloads, and how much it asks for. Measurements of minutes, run by hand on the optimised program:
 //!
 //! ```sh
-//! cargo build --release -p provider-asya
+//! cargo build --profile dist -p provider-asya
 //! cargo test -p provider-asya --test size -- --ignored --nocapture --test-threads 1
 //! ```
 

@@ -81,7 +81,7 @@ fn optimised() -> PathBuf {
     let profile = Path::new(env!("CARGO_BIN_EXE_provider-asya")).parent();
     let program = profile
         .unwrap()
-        .with_file_name("release")
+        .with_file_name("dist")
         .join("provider-asya");
     assert!(program.is_file(), "build {} first", program.display());
     program

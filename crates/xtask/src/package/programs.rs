@@ -13,7 +13,7 @@ use super::platform::Platform;
 use crate::cannot;
 use crate::workspace::{self, Metadata, shown};
 
-/// Builds the programs for release, each with all it needs in one file, and returns where they are.
+/// Builds the programs with profile `dist`, each with all it needs in one file, and returns where they are.
 pub(super) fn build(
     root: &Path,
     metadata: &Metadata,
@@ -22,7 +22,7 @@ pub(super) fn build(
 ) -> Result<PathBuf> {
     let mut command = Command::new(workspace::cargo());
     command
-        .args(["build", "--release", "--locked", "--bins"])
+        .args(["build", "--profile", "dist", "--locked", "--bins"])
         .args(["--target", platform.target()])
         .args(names.iter().flat_map(|name| ["--package", name]))
         .env("RUSTFLAGS", rust_flags(root))
@@ -36,7 +36,7 @@ pub(super) fn build(
     Ok(metadata
         .target_directory
         .join(platform.target())
-        .join("release"))
+        .join("dist"))
 }
 
 /// No C library in the image, and no path of this machine in the program.
