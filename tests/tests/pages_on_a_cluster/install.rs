@@ -81,7 +81,7 @@ fn the_end_actors_render_on_each_transport_with_handlers_that_are_there() {
         let handler = text(&actor, "/spec/handler");
         let function = handler.strip_prefix("end_actors.").expect(handler);
         assert_eq!(function.replace('_', "-"), name);
-        assert!(handlers.contains(&format!("\ndef {function}(payload):\n")));
+        assert!(handlers.contains(&format!("\ndef {function}(payload, metadata=None):\n")));
         let image = text(&actor, "/spec/image").strip_prefix(REGISTRY);
         let expected = concat!("asya-end-actors:v", env!("CARGO_PKG_VERSION"));
         assert_eq!(image, Some(expected));
