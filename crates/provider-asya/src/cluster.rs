@@ -1,4 +1,4 @@
-//! The connection to the Kubernetes API, with every request on it counted.
+//! The client of the Kubernetes API, with every request counted.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,33 +12,36 @@ use tower::{Layer, Service};
 
 use crate::metrics::Metrics;
 
-/// How many objects a list is asked for at a time: all of a large cluster would stand in memory
-/// as text, and as objects of which most is thrown away.
+/// Page size of lists. A list of a large cluster in one answer would be in memory as text and as
+/// objects, of which most is not kept.
 pub const PAGE: u32 = 100;
 
-/// How a watch begins: with a list, page by page.
+/// Configuration of a watch that starts with a list in pages.
 pub fn watch() -> watcher::Config {
     watcher::Config::default().page_size(PAGE)
 }
 
-/// A client for the cluster that the environment names: that of the pod, or of a kubeconfig.
+/// A client for the cluster of the environment: the pod's, or a kubeconfig's.
+///
+/// # Errors
+/// There is neither, or it is invalid.
 pub async fn client(metrics: Arc<Metrics>) -> Result<Client, String> {
     let config = Config::infer().await.map_err(|error| error.to_string())?;
     let builder = ClientBuilder::try_from(config).map_err(|error| error.to_string())?;
     Ok(builder.with_layer(&Counting(metrics)).build())
 }
 
-/// Waits until the API server answers.
-pub async fn answers(client: &Client, wait: std::time::Duration) {
-    let mut has_told = false;
+/// Waits until the API server answers; `wait` is the time between two requests.
+pub async fn wait_until_available(client: &Client, wait: std::time::Duration) {
+    let mut is_logged = false;
     while let Err(error) = client.apiserver_version().await {
-        // It may refuse to tell its version, which is an answer too.
+        // A refusal to return its version is an answer too.
         if matches!(error, kube::Error::Api(_)) {
             return;
         }
-        if !has_told {
+        if !is_logged {
             tracing::warn!(%error, "the API server does not answer yet");
-            has_told = true;
+            is_logged = true;
         }
         tokio::time::sleep(wait).await;
     }

@@ -1,4 +1,4 @@
-//! Conditions of an object: what is said, and whether saying it changes anything.
+//! Conditions of managed objects, and how they change.
 
 use actor::binding::TARGET_RESOLVED;
 use actor::binding::reason::RESOLVED;
@@ -6,16 +6,16 @@ use actor::managed::{Condition, READY, SYNCED};
 use actor::queue::{DRIFTED, FLAGS, PASSWORD_NOT_URL_SAFE, POLICY_SHADOWED};
 use jiff::Timestamp;
 
-/// A condition without its time and generation.
+/// A new value of one condition, without time and generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Statement {
+pub struct ConditionUpdate {
     type_: &'static str,
     status: &'static str,
     reason: &'static str,
     message: Option<String>,
 }
 
-impl Statement {
+impl ConditionUpdate {
     /// The queue can be used.
     pub fn available() -> Self {
         Self {
@@ -26,7 +26,7 @@ impl Statement {
         }
     }
 
-    /// The queue was asked for.
+    /// The queue is being created.
     pub fn creating() -> Self {
         Self {
             type_: READY,
@@ -36,7 +36,7 @@ impl Statement {
         }
     }
 
-    /// The queue is going.
+    /// The queue is being deleted.
     pub fn deleting(message: Option<String>) -> Self {
         Self {
             type_: READY,
@@ -46,7 +46,7 @@ impl Statement {
         }
     }
 
-    /// The queue is there and cannot be used.
+    /// The queue exists and cannot be used.
     pub fn unavailable(message: String) -> Self {
         Self {
             type_: READY,
@@ -56,7 +56,7 @@ impl Statement {
         }
     }
 
-    /// It cannot be used, for a reason of its own kind.
+    /// The object cannot be used; `reason` is one of its kind's reasons.
     pub fn unready(reason: &'static str, message: String) -> Self {
         Self {
             reason,
@@ -64,7 +64,7 @@ impl Statement {
         }
     }
 
-    /// The target of a binding is there.
+    /// The target of a binding exists.
     pub fn resolved() -> Self {
         Self {
             type_: TARGET_RESOLVED,
@@ -74,7 +74,7 @@ impl Statement {
         }
     }
 
-    /// The target of a binding, or what is behind it, is not there.
+    /// The target of a binding, or its workload, is missing.
     pub fn unresolved(reason: &'static str, message: String) -> Self {
         Self {
             type_: TARGET_RESOLVED,
@@ -84,15 +84,15 @@ impl Statement {
         }
     }
 
-    /// Nobody knows whether the target of a binding is there.
-    pub fn unseen(reason: &'static str, message: String) -> Self {
+    /// Whether the target of a binding exists is not known.
+    pub fn target_unknown(reason: &'static str, message: String) -> Self {
         Self {
             status: "Unknown",
             ..Self::unresolved(reason, message)
         }
     }
 
-    /// The last pass worked.
+    /// The last reconcile succeeded.
     pub fn synced() -> Self {
         Self {
             type_: SYNCED,
@@ -102,7 +102,7 @@ impl Statement {
         }
     }
 
-    /// The last pass failed; `reason` is `ReconcileError` or a word of our own.
+    /// The last reconcile failed; `reason` is `ReconcileError` or a more specific one.
     pub fn failed(reason: &'static str, message: String) -> Self {
         Self {
             type_: SYNCED,
@@ -112,7 +112,7 @@ impl Statement {
         }
     }
 
-    /// Nothing is done.
+    /// Reconciliation is paused.
     pub fn paused() -> Self {
         let message = "reconciliation is paused: remove the annotation crossplane.io/paused, or give \
                        `spec.managementPolicies` a value, to go on";
@@ -124,17 +124,17 @@ impl Statement {
         }
     }
 
-    /// Whether the settings of the queue differ for good.
+    /// Whether settings of the queue differ that cannot or must not be changed.
     pub fn drifted(message: Option<String>) -> Self {
         Self::flag(DRIFTED, "ImmutableDifference", "NoDifference", message)
     }
 
-    /// Whether another policy stands in the way of ours.
+    /// Whether another policy of the broker shadows ours, or ours shadows another.
     pub fn shadowed(message: Option<String>) -> Self {
         Self::flag(POLICY_SHADOWED, "AnotherPolicy", "NoOtherPolicy", message)
     }
 
-    /// Whether the password that the provider uses cannot stand in a URL.
+    /// Whether the password that the provider uses must be encoded in a URL.
     pub fn password_not_url_safe(message: Option<String>) -> Self {
         let type_ = PASSWORD_NOT_URL_SAFE;
         Self::flag(type_, "ReservedCharacter", "NoReservedCharacter", message)
@@ -159,43 +159,41 @@ impl Statement {
         }
     }
 
-    /// Whether this says that something is wrong that few objects ever have.
+    /// Whether this lowers a flag, a condition that few objects ever have.
     fn is_lowered_flag(&self) -> bool {
         self.status == "False" && FLAGS.contains(&self.type_)
     }
 }
 
-/// `conditions` with `statement` in them; nothing moves when it says what is said already.
-///
-/// A flag that was never raised is not lowered either.
+/// Sets a condition. An equal condition keeps its time; a flag that was never raised is not added.
 pub fn set(
     conditions: &mut Vec<Condition>,
-    statement: Statement,
+    update: ConditionUpdate,
     generation: Option<i64>,
     now: Timestamp,
 ) {
     let found = conditions
         .iter_mut()
-        .find(|condition| condition.type_ == statement.type_);
-    if found.is_none() && statement.is_lowered_flag() {
+        .find(|condition| condition.type_ == update.type_);
+    if found.is_none() && update.is_lowered_flag() {
         return;
     }
-    let says_the_same = found.as_ref().is_some_and(|found| {
-        found.status == statement.status
-            && found.reason == statement.reason
-            && found.message == statement.message
+    let is_equal = found.as_ref().is_some_and(|found| {
+        found.status == update.status
+            && found.reason == update.reason
+            && found.message == update.message
     });
-    if says_the_same {
+    if is_equal {
         if let Some(found) = found {
             found.observed_generation = generation;
         }
         return;
     }
     let condition = Condition {
-        type_: statement.type_.to_owned(),
-        status: statement.status.to_owned(),
-        reason: statement.reason.to_owned(),
-        message: statement.message,
+        type_: update.type_.to_owned(),
+        status: update.status.to_owned(),
+        reason: update.reason.to_owned(),
+        message: update.message,
         last_transition_time: format!("{now:.0}"),
         observed_generation: generation,
     };
@@ -205,7 +203,7 @@ pub fn set(
     }
 }
 
-/// Whether the condition of this type says `True`.
+/// Whether the condition of this type is `True`.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     conditions
         .iter()
@@ -221,22 +219,22 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_moves_only_when_it_says_something_new() {
+    fn last_transition_time_changes_only_with_the_condition() {
         let mut conditions = Vec::new();
-        set(&mut conditions, Statement::synced(), Some(1), at(1));
+        set(&mut conditions, ConditionUpdate::synced(), Some(1), at(1));
         let first = conditions.clone();
-        set(&mut conditions, Statement::synced(), Some(1), at(2));
+        set(&mut conditions, ConditionUpdate::synced(), Some(1), at(2));
         assert_eq!(conditions, first, "the same again");
         set(
             &mut conditions,
-            Statement::failed("ReconcileError", "no".to_owned()),
+            ConditionUpdate::failed("ReconcileError", "no".to_owned()),
             Some(1),
             at(3),
         );
         assert_eq!(conditions[0].last_transition_time, "2026-01-01T00:00:03Z");
         set(
             &mut conditions,
-            Statement::failed("ReconcileError", "no".to_owned()),
+            ConditionUpdate::failed("ReconcileError", "no".to_owned()),
             Some(2),
             at(4),
         );
@@ -245,24 +243,29 @@ mod tests {
             "generation only"
         );
         assert_eq!(conditions[0].observed_generation, Some(2));
-        set(&mut conditions, Statement::available(), Some(2), at(5));
+        set(
+            &mut conditions,
+            ConditionUpdate::available(),
+            Some(2),
+            at(5),
+        );
         assert_eq!(conditions.len(), 2);
         assert!(is_true(&conditions, READY) && !is_true(&conditions, SYNCED));
     }
 
     #[test]
-    fn a_flag_is_lowered_only_after_it_was_raised() {
+    fn a_flag_is_added_only_when_it_is_raised() {
         let mut conditions = Vec::new();
-        set(&mut conditions, Statement::drifted(None), None, at(1));
+        set(&mut conditions, ConditionUpdate::drifted(None), None, at(1));
         assert!(conditions.is_empty());
         set(
             &mut conditions,
-            Statement::drifted(Some("type".to_owned())),
+            ConditionUpdate::drifted(Some("type".to_owned())),
             None,
             at(2),
         );
         assert!(is_true(&conditions, DRIFTED));
-        set(&mut conditions, Statement::drifted(None), None, at(3));
+        set(&mut conditions, ConditionUpdate::drifted(None), None, at(3));
         assert_eq!(conditions[0].status, "False");
     }
 }

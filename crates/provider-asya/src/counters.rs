@@ -1,7 +1,7 @@
-//! Messages in a queue, and when their change is worth a write.
+//! Counters of messages, and whether a change of them is worth a status write.
 //!
-//! Each write wakes everybody who watches the object, and Crossplane stops
-//! listening to objects that change all the time.
+//! Each write wakes every watcher of the object, and Crossplane throttles watches of objects that
+//! change all the time.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use actor::queue::AtProvider;
 /// Messages in a queue at one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Messages that wait.
+    /// Messages that wait for a consumer.
     pub queued: u64,
-    /// Messages that consumers hold.
+    /// Messages that were delivered and not acknowledged.
     pub processing: u64,
-    /// Messages that were given up, as far as they were counted.
+    /// Messages in the dead-letter queue; none where they were not counted.
     pub dead_lettered: Option<u64>,
 }
 
 impl Counters {
-    /// Those in a status.
+    /// Reads the counters of a status; none where they are unknown.
     pub fn read(status: &AtProvider) -> Option<Self> {
         Some(Self {
             queued: status.queued?,
@@ -28,7 +28,7 @@ impl Counters {
         })
     }
 
-    /// Puts these into a status; unknown is absent.
+    /// Writes counters into a status; unknown ones are removed.
     pub fn write(counters: Option<Self>, status: &mut AtProvider) {
         status.queued = counters.map(|counters| counters.queued);
         status.processing = counters.map(|counters| counters.processing);
@@ -36,31 +36,31 @@ impl Counters {
     }
 }
 
-/// Whether `seen` is written in place of `written`, which was done `ago`.
+/// Whether `observed` counters are written over `written` ones, `ago` after the last write.
 ///
-/// At most once per `interval`, and only when a counter leaves or reaches zero
-/// or changes by more than a tenth.
+/// At most once per `interval`, and only when a counter becomes zero or nonzero, or changes by more
+/// than a tenth.
 pub fn are_worth_writing(
     written: Option<Counters>,
-    seen: Counters,
+    observed: Counters,
     ago: Option<Duration>,
     interval: Duration,
 ) -> bool {
     let Some(written) = written else {
         return true;
     };
-    let letters = match (written.dead_lettered, seen.dead_lettered) {
-        (Some(written), Some(seen)) => differs(written, seen),
-        (written, seen) => written != seen,
+    let dead_letters = match (written.dead_lettered, observed.dead_lettered) {
+        (Some(written), Some(observed)) => differs(written, observed),
+        (written, observed) => written != observed,
     };
     ago.is_none_or(|ago| ago >= interval)
-        && (letters
-            || differs(written.queued, seen.queued)
-            || differs(written.processing, seen.processing))
+        && (dead_letters
+            || differs(written.queued, observed.queued)
+            || differs(written.processing, observed.processing))
 }
 
-fn differs(written: u64, seen: u64) -> bool {
-    (written == 0) != (seen == 0) || written.abs_diff(seen) > written / 10
+fn differs(written: u64, observed: u64) -> bool {
+    (written == 0) != (observed == 0) || written.abs_diff(observed) > written / 10
 }
 
 #[cfg(test)]
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_news_are_written_and_not_too_often() {
+    fn only_changes_are_written_and_not_too_often() {
         let cases = [
             ("never written", None, 0, Some(0), true),
             ("the same", Some(5), 5, Some(100), false),
@@ -81,14 +81,14 @@ mod tests {
             ("written just now", Some(0), 100, Some(59), false),
             ("written by another process", Some(0), 100, None, true),
         ];
-        for (reason, written, seen, ago, expected) in cases {
+        for (reason, written, observed, ago, expected) in cases {
             let counters = |queued| Counters {
                 queued,
                 ..Counters::default()
             };
             let found = are_worth_writing(
                 written.map(counters),
-                counters(seen),
+                counters(observed),
                 ago.map(Duration::from_secs),
                 Duration::from_mins(1),
             );
@@ -97,8 +97,8 @@ mod tests {
     }
 
     #[test]
-    fn dead_letters_are_news_like_other_messages() {
-        for (reason, written, seen, expected) in [
+    fn dead_letters_are_compared_like_other_messages() {
+        for (reason, written, observed, expected) in [
             ("not counted", None, None, false),
             ("counted for the first time", None, Some(0), true),
             ("the first one", Some(0), Some(1), true),
@@ -113,7 +113,7 @@ mod tests {
             let interval = Duration::from_mins(1);
             let found = are_worth_writing(
                 Some(counters(written)),
-                counters(seen),
+                counters(observed),
                 Some(interval),
                 interval,
             );
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_into_a_status_is_read_from_it() {
+    fn written_counters_are_read_again() {
         let mut status = AtProvider::default();
         assert_eq!(Counters::read(&status), None);
         let counters = Counters {
@@ -134,6 +134,6 @@ mod tests {
             Counters::write(written, &mut status);
             assert_eq!(Counters::read(&status), written);
         }
-        assert!(status.is_unknown(), "unknown is absent");
+        assert!(status.is_unknown(), "unknown counters are absent");
     }
 }

@@ -17,23 +17,47 @@ use serde::{Deserialize, Serialize};
 /// Group of the kinds.
 pub const GROUP: &str = "provider.asya.sh";
 
-/// A kind whose objects Crossplane manages: they are ready or not, and synced or not.
+/// A managed resource: its objects have the conditions `Ready` and `Synced`.
 pub trait Managed: kube::Resource<DynamicType = ()> + k8s_openapi::Resource {
-    /// What is said of the object.
-    fn conditions(&self) -> &[Condition];
-}
+    /// Its status.
+    type Status: Clone + Serialize;
 
-impl Managed for Queue {
+    /// The status of an object.
+    fn status(&self) -> &Self::Status;
+    /// The conditions in a status.
+    fn conditions_in(status: &Self::Status) -> &[Condition];
+    /// The conditions in a status, to change them.
+    fn conditions_mut(status: &mut Self::Status) -> &mut Vec<Condition>;
+
+    /// The conditions of an object.
     fn conditions(&self) -> &[Condition] {
-        &self.status.conditions
+        Self::conditions_in(self.status())
     }
 }
 
-impl Managed for WorkloadBinding {
-    fn conditions(&self) -> &[Condition] {
-        &self.status.conditions
-    }
+macro_rules! managed {
+    ($type:ident, $status:ty) => {
+        impl Managed for $type {
+            type Status = $status;
+
+            fn status(&self) -> &$status {
+                &self.status
+            }
+
+            fn conditions_in(status: &$status) -> &[Condition] {
+                &status.conditions
+            }
+
+            fn conditions_mut(status: &mut $status) -> &mut Vec<Condition> {
+                &mut status.conditions
+            }
+        }
+    };
 }
+
+managed!(Queue, QueueStatus);
+managed!(WorkloadBinding, BindingStatus);
+managed!(ActorHealth, HealthStatus);
 
 macro_rules! kind {
     ($type:ident, $scope:ty, $plural:literal, $doc:literal, {$($(#[$attribute:meta])* $field:ident: $of:ty),*}) => {
@@ -41,7 +65,7 @@ macro_rules! kind {
         #[derive(Debug, Clone, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase")]
         pub struct $type {
-            /// Name, namespace and the like.
+            /// Metadata of the object.
             pub metadata: ObjectMeta,
             $($(#[$attribute])* pub $field: $of,)*
         }
@@ -69,17 +93,17 @@ macro_rules! kind {
     };
 }
 
-kind!(Queue, NamespaceResourceScope, "queues", "One queue.", {
-    /// What is wanted.
+kind!(Queue, NamespaceResourceScope, "queues", "A queue of RabbitMQ or SQS.", {
+    /// Desired state.
     spec: QueueSpec,
-    /// What is seen.
+    /// Observed state.
     #[serde(default)]
     status: QueueStatus
 });
-kind!(ActorHealth, NamespaceResourceScope, "actorhealths", "What is seen of one actor's pods.", {
-    /// What is watched.
+kind!(ActorHealth, NamespaceResourceScope, "actorhealths", "The health of one actor's pods.", {
+    /// What to watch.
     spec: HealthSpec,
-    /// What is seen.
+    /// Observed state.
     #[serde(default)]
     status: HealthStatus
 });
@@ -89,17 +113,17 @@ kind!(
     "workloadbindings",
     "An actor on a workload that another controller owns.",
     {
-        /// What is wanted.
+        /// Desired state.
         spec: BindingSpec,
-        /// What is seen.
+        /// Observed state.
         #[serde(default)]
         status: BindingStatus
     }
 );
-kind!(ProviderConfig, NamespaceResourceScope, "providerconfigs", "A connection for one namespace.", {
+kind!(ProviderConfig, NamespaceResourceScope, "providerconfigs", "A connection to a broker or service, for one namespace.", {
     /// The connection.
     spec: ProviderConfigSpec,
-    /// Who uses it.
+    /// Number of users, and conditions.
     #[serde(default)]
     status: ProviderConfigStatus
 });
@@ -107,11 +131,11 @@ kind!(
     ClusterProviderConfig,
     ClusterResourceScope,
     "clusterproviderconfigs",
-    "A connection for many namespaces.",
+    "A connection to a broker or service, for many namespaces.",
     {
-        /// The connection, and what tenants may do with it.
+        /// The connection, and what namespaces may do with it.
         spec: ClusterProviderConfigSpec,
-        /// Who uses it.
+        /// Number of users, and conditions.
         #[serde(default)]
         status: ProviderConfigStatus
     }

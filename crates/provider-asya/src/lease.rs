@@ -1,9 +1,8 @@
-//! The Lease by which one of several replicas works while the others stand by.
+//! Leader election by a Lease: one replica reconciles, the others stand by.
 //!
-//! Clocks of different machines are never compared: a lease is over when its
-//! record has not changed for as long as the record itself says, by the clock
-//! of whoever looks. The crates that do this for `kube` compare the times that
-//! replicas write, so that a clock that is wrong makes two of them work.
+//! Clocks of different machines are never compared: a lease has expired when its record has not
+//! changed for the duration in the record, by the observer's clock. Crates that do this for `kube`
+//! compare times that replicas write, so a wrong clock makes two of them leaders.
 
 use std::time::Duration;
 
@@ -14,148 +13,158 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long a lease lasts, and how it is kept.
+/// Configuration of a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terms {
-    /// How long others wait for a holder that is silent.
+pub struct LeaseConfig {
+    /// Lease duration: others wait this long for a holder that does not renew.
     pub duration: Duration,
-    /// How long a holder that cannot renew goes on; less than `duration`, so that it has
-    /// ended before another begins.
-    pub renewal: Duration,
-    /// Time between two tries to take or renew.
+    /// Renew deadline: a holder that cannot renew for this long ends. Less than `duration`, so
+    /// that it has ended before another starts.
+    pub renew_deadline: Duration,
+    /// Interval between two attempts to acquire or renew.
     pub retry: Duration,
 }
 
-impl Terms {
-    /// Terms for a lease of this duration, in the proportions of other controllers.
-    pub fn lasting(duration: Duration) -> Self {
+impl LeaseConfig {
+    /// Configuration of a lease of this duration, in client-go's proportions.
+    pub fn with_duration(duration: Duration) -> Self {
         Self {
             duration,
-            renewal: duration * 5 / 6,
+            renew_deadline: duration * 5 / 6,
             retry: duration / 12,
         }
     }
 }
 
-/// One replica's claim to a lease.
-pub struct Claim {
+/// Leader election of one replica.
+pub struct LeaderElection {
     api: Api<Lease>,
     name: String,
     replica: String,
-    terms: Terms,
-    seen: Option<Sighting>,
+    config: LeaseConfig,
+    observed: Option<ObservedLease>,
 }
 
-/// Why a lease is not held any more.
+/// Why a lease is no longer held.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Lost {
+pub enum LeaseLost {
     /// Another replica holds it.
     #[error(
-        "lease {lease:?} is held by {holder:?} now: this replica ends, to stand by when it is started again"
+        "lease {lease:?} is held by {holder:?} now: this replica ends and stands by after its restart"
     )]
     Taken {
         /// The lease.
         lease: String,
-        /// Who holds it.
+        /// Its new holder.
         holder: String,
     },
     /// It could not be renewed.
     #[error(
-        "lease {lease:?} could not be renewed for {} s: this replica ends before another takes over",
+        "lease {lease:?} could not be renewed for {} s: this replica ends before another becomes the leader",
         silence.as_secs()
     )]
     NotRenewed {
         /// The lease.
         lease: String,
-        /// For how long.
+        /// Time since the last renewal.
         silence: Duration,
     },
 }
 
-/// How a try to take or renew the lease ended.
+/// Result of an attempt to acquire or renew the lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Try {
-    /// It is ours.
-    Ours,
-    /// Somebody else holds it.
-    Theirs(String),
-    /// Somebody else wrote at the same time.
+enum Acquire {
+    /// This replica holds it.
+    Acquired,
+    /// Another replica holds it.
+    HeldBy(String),
+    /// Another replica wrote at the same time.
     Contended,
 }
 
-/// What the record said when it last changed, and when that was by our own clock.
-struct Sighting {
+/// The record when it last changed, and when that was by this replica's clock.
+struct ObservedLease {
     record: LeaseSpec,
     at: Instant,
 }
 
-impl Claim {
-    /// A claim of `replica`, whose name no other process has, to the lease `name` in `namespace`.
-    pub fn new(client: Client, namespace: &str, name: &str, replica: &str, terms: Terms) -> Self {
+impl LeaderElection {
+    /// Election of `replica`, whose name is unique, for the lease `name` in `namespace`.
+    pub fn new(
+        client: Client,
+        namespace: &str,
+        name: &str,
+        replica: &str,
+        config: LeaseConfig,
+    ) -> Self {
         Self {
             api: Api::namespaced(client, namespace),
             name: name.to_owned(),
             replica: replica.to_owned(),
-            terms,
-            seen: None,
+            config,
+            observed: None,
         }
     }
 
-    /// Waits until the lease is ours.
+    /// Waits until this replica holds the lease.
     pub async fn acquire(&mut self) {
-        let mut told = None;
+        let mut logged = None;
         loop {
-            match timeout(self.terms.renewal, self.attempt(false)).await {
-                Ok(Ok(Try::Ours)) => {
+            match timeout(self.config.renew_deadline, self.attempt(false)).await {
+                Ok(Ok(Acquire::Acquired)) => {
                     tracing::info!(
                         lease = self.name,
                         replica = self.replica,
-                        "this replica works"
+                        "this replica is the leader"
                     );
                     return;
                 }
-                Ok(Ok(Try::Theirs(holder))) if told.as_ref() != Some(&holder) => {
-                    tracing::info!(lease = self.name, holder, "this replica stands by");
-                    told = Some(holder);
+                Ok(Ok(Acquire::HeldBy(holder))) if logged.as_ref() != Some(&holder) => {
+                    tracing::info!(
+                        lease = self.name,
+                        holder,
+                        "another replica is the leader: standing by"
+                    );
+                    logged = Some(holder);
                 }
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, lease = self.name, "cannot take the lease");
+                    tracing::warn!(%error, lease = self.name, "cannot acquire the lease");
                 }
                 Err(_) => tracing::warn!(lease = self.name, "no answer about the lease"),
             }
-            sleep(self.terms.retry).await;
+            sleep(self.config.retry).await;
         }
     }
 
-    /// Renews the lease, for as long as that works.
-    pub async fn keep(&mut self) -> Lost {
+    /// Renews the lease until that fails.
+    pub async fn renew(&mut self) -> LeaseLost {
         let mut renewed = Instant::now();
         loop {
-            sleep(self.terms.retry).await;
+            sleep(self.config.retry).await;
             let begun = Instant::now();
-            let left = self.terms.renewal.saturating_sub(renewed.elapsed());
+            let left = self.config.renew_deadline.saturating_sub(renewed.elapsed());
             match timeout(left, self.attempt(true)).await {
-                Ok(Ok(Try::Ours)) => renewed = begun,
-                Ok(Ok(Try::Theirs(holder))) => {
+                Ok(Ok(Acquire::Acquired)) => renewed = begun,
+                Ok(Ok(Acquire::HeldBy(holder))) => {
                     let lease = self.name.clone();
-                    return Lost::Taken { lease, holder };
+                    return LeaseLost::Taken { lease, holder };
                 }
-                Ok(Ok(Try::Contended)) | Err(_) => {}
+                Ok(Ok(Acquire::Contended)) | Err(_) => {}
                 Ok(Err(error)) => {
                     tracing::warn!(%error, lease = self.name, "cannot renew the lease");
                 }
             }
-            if renewed.elapsed() >= self.terms.renewal {
-                return Lost::NotRenewed {
+            if renewed.elapsed() >= self.config.renew_deadline {
+                return LeaseLost::NotRenewed {
                     lease: self.name.clone(),
-                    silence: self.terms.renewal,
+                    silence: self.config.renew_deadline,
                 };
             }
         }
     }
 
-    /// Gives the lease up, so that nobody has to wait until it is over.
+    /// Releases the lease, so that no replica waits until it expires.
     pub async fn release(&mut self) {
         let released = async {
             let found = self.api.get(&self.name).await?;
@@ -170,16 +179,16 @@ impl Claim {
             };
             self.replace(found.metadata, record).await.map(drop)
         };
-        match timeout(self.terms.retry, released).await {
-            Ok(Ok(())) => tracing::info!(lease = self.name, "the lease is given up"),
-            Ok(Err(error)) => tracing::warn!(%error, lease = self.name, "cannot give the lease up"),
+        match timeout(self.config.retry, released).await {
+            Ok(Ok(())) => tracing::info!(lease = self.name, "released the lease"),
+            Ok(Err(error)) => tracing::warn!(%error, lease = self.name, "cannot release the lease"),
             Err(_) => tracing::warn!(lease = self.name, "no answer about the lease"),
         }
     }
 
-    /// Takes the lease, or renews it. One who holds it already does not take it from another who
-    /// has taken it meanwhile, even when that one is gone: what it knows is out of date.
-    async fn attempt(&mut self, is_holder: bool) -> kube::Result<Try> {
+    /// Acquires or renews the lease. A former holder does not take it back from another replica, even
+    /// after that one's lease has expired: its caches are outdated.
+    async fn attempt(&mut self, is_holder: bool) -> kube::Result<Acquire> {
         let Some(found) = self.api.get_opt(&self.name).await? else {
             return self.create().await;
         };
@@ -188,12 +197,12 @@ impl Claim {
         let is_ours = holder == self.replica;
         let is_free = self.is_free(&record, Instant::now());
         if !is_ours && (is_holder || !is_free) {
-            return Ok(Try::Theirs(holder));
+            return Ok(Acquire::HeldBy(holder));
         }
         let now = MicroTime(Timestamp::now());
         let record = LeaseSpec {
             holder_identity: Some(self.replica.clone()),
-            lease_duration_seconds: Some(whole_seconds(self.terms.duration)),
+            lease_duration_seconds: Some(whole_seconds(self.config.duration)),
             renew_time: Some(now.clone()),
             acquire_time: if is_ours {
                 record.acquire_time
@@ -206,18 +215,18 @@ impl Claim {
         self.replace(found.metadata, record).await
     }
 
-    /// Whether nobody holds the lease, as far as this replica has watched it.
+    /// Whether the lease is free or has expired, as far as this replica has observed it.
     fn is_free(&mut self, record: &LeaseSpec, now: Instant) -> bool {
-        let since = match &self.seen {
-            Some(seen) if seen.record == *record => seen.at,
+        let since = match &self.observed {
+            Some(observed) if observed.record == *record => observed.at,
             _ => {
                 let record = record.clone();
-                self.seen = Some(Sighting { record, at: now });
+                self.observed = Some(ObservedLease { record, at: now });
                 now
             }
         };
         let seconds = record.lease_duration_seconds.map(u64::try_from);
-        let lasts = seconds.map_or(self.terms.duration, |seconds| {
+        let lasts = seconds.map_or(self.config.duration, |seconds| {
             Duration::from_secs(seconds.unwrap_or(0))
         });
         let is_held = record
@@ -227,7 +236,7 @@ impl Claim {
         !is_held || now.duration_since(since) >= lasts
     }
 
-    async fn create(&self) -> kube::Result<Try> {
+    async fn create(&self) -> kube::Result<Acquire> {
         let now = MicroTime(Timestamp::now());
         let lease = Lease {
             metadata: ObjectMeta {
@@ -236,7 +245,7 @@ impl Claim {
             },
             spec: Some(LeaseSpec {
                 holder_identity: Some(self.replica.clone()),
-                lease_duration_seconds: Some(whole_seconds(self.terms.duration)),
+                lease_duration_seconds: Some(whole_seconds(self.config.duration)),
                 acquire_time: Some(now.clone()),
                 renew_time: Some(now),
                 lease_transitions: Some(0),
@@ -246,8 +255,8 @@ impl Claim {
         contended(self.api.create(&PostParams::default(), &lease).await)
     }
 
-    /// Writes the record, unless somebody has written since `metadata` was read.
-    async fn replace(&self, metadata: ObjectMeta, record: LeaseSpec) -> kube::Result<Try> {
+    /// Writes the record, unless the lease has changed since `metadata` was read.
+    async fn replace(&self, metadata: ObjectMeta, record: LeaseSpec) -> kube::Result<Acquire> {
         let spec = Some(record);
         let lease = Lease { metadata, spec };
         let parameters = PostParams::default();
@@ -255,20 +264,20 @@ impl Claim {
     }
 }
 
-fn contended(written: kube::Result<Lease>) -> kube::Result<Try> {
+fn contended(written: kube::Result<Lease>) -> kube::Result<Acquire> {
     match written {
-        Ok(_) => Ok(Try::Ours),
-        // Somebody else was quicker, or has deleted the lease.
+        Ok(_) => Ok(Acquire::Acquired),
+        // Another replica was faster, or the lease was deleted.
         Err(kube::Error::Api(status))
             if status.is_conflict() || status.is_already_exists() || status.is_not_found() =>
         {
-            Ok(Try::Contended)
+            Ok(Acquire::Contended)
         }
         Err(error) => Err(error),
     }
 }
 
-/// The record counts whole seconds, and a holder that promised less would lose the lease too early.
+/// The record contains whole seconds, rounded up: a shorter lease would be lost too early.
 fn whole_seconds(duration: Duration) -> i32 {
     let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
     i32::try_from(seconds.max(1)).unwrap_or(i32::MAX)
@@ -278,17 +287,17 @@ fn whole_seconds(duration: Duration) -> i32 {
 mod tests {
     use super::*;
 
-    fn claim() -> Claim {
+    fn election() -> LeaderElection {
         let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
             Err::<http::Response<kube::client::Body>, _>(std::io::Error::other("offline"))
         });
         let client = Client::new(service, "default");
-        Claim::new(
+        LeaderElection::new(
             client,
             "default",
             "work",
             "a",
-            Terms::lasting(Duration::from_mins(1)),
+            LeaseConfig::with_duration(Duration::from_mins(1)),
         )
     }
 
@@ -302,32 +311,40 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lease_is_over_when_its_record_has_not_changed_for_as_long_as_it_says() {
-        // The time that the holder wrote is far in the past, or far in the future: its clock is
-        // no business of ours.
+    async fn a_lease_expires_when_its_record_has_not_changed_for_its_duration() {
+        // The holder's clock is wrong: the time that it wrote is far in the past or future.
         for clock in ["1999-01-01T00:00:00Z", "2099-01-01T00:00:00Z"] {
-            let mut claim = claim();
+            let mut election = election();
             let start = Instant::now();
             let at = |seconds| start + Duration::from_secs(seconds);
             let held = record("b", clock, 15);
-            assert!(!claim.is_free(&held, at(0)), "seen for the first time");
-            assert!(!claim.is_free(&held, at(14)), "not yet");
-            assert!(claim.is_free(&held, at(15)), "silent for long enough");
-            let renewed = record("b", "2050-01-01T00:00:00Z", 15);
-            assert!(!claim.is_free(&renewed, at(16)), "it was slow, and lives");
             assert!(
-                !claim.is_free(&renewed, at(30)),
-                "counted from when it was seen"
+                !election.is_free(&held, at(0)),
+                "observed for the first time"
             );
-            assert!(claim.is_free(&record("", clock, 15), at(31)), "given up");
+            assert!(!election.is_free(&held, at(14)), "not yet");
+            assert!(
+                election.is_free(&held, at(15)),
+                "not renewed for its duration"
+            );
+            let renewed = record("b", "2050-01-01T00:00:00Z", 15);
+            assert!(!election.is_free(&renewed, at(16)), "renewed late");
+            assert!(
+                !election.is_free(&renewed, at(30)),
+                "counted from the observation"
+            );
+            assert!(election.is_free(&record("", clock, 15), at(31)), "released");
         }
     }
 
     #[test]
-    fn a_holder_ends_before_another_begins() {
+    fn a_holder_ends_before_another_starts() {
         for seconds in [3, 15, 60] {
-            let terms = Terms::lasting(Duration::from_secs(seconds));
-            assert!(terms.renewal + terms.retry <= terms.duration, "{terms:?}");
+            let config = LeaseConfig::with_duration(Duration::from_secs(seconds));
+            assert!(
+                config.renew_deadline + config.retry <= config.duration,
+                "{config:?}"
+            );
         }
         for (duration, expected) in [(1, 1), (999, 1), (1000, 1), (1001, 2), (60_000, 60)] {
             assert_eq!(whole_seconds(Duration::from_millis(duration)), expected);

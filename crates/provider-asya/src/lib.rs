@@ -1,26 +1,25 @@
-//! The provider: it keeps Queue objects true on RabbitMQ and SQS, WorkloadBinding objects
-//! on workloads of other owners, and ActorHealth objects current.
+//! Crossplane provider of Asya: it reconciles `Queue` objects with RabbitMQ and SQS, injects actors into
+//! workloads of other owners (`WorkloadBinding`), and reports the health of actors (`ActorHealth`).
 //!
-//! Observe, decide, act, report. Only the decision is hard, and it is pure:
-//! [`plan::decide`] says what to do from what is wanted and what is seen.
+//! A reconcile observes, decides, executes and reports. The decision is pure: [`plan::decide`] for
+//! queues, [`binding::decide`] for bindings.
 //!
-//! - [`transport`] looks at queues and changes them, one module per system;
-//! - [`plan`], [`policies`], [`tenancy`], [`owner`], [`creation`],
-//!   [`conditions`], [`counters`] and [`requeue`] decide, without clock or
-//!   connection;
-//! - [`controller`] asks the Kubernetes API ([`cluster`]) and acts, [`gate`] says
-//!   when it may start and [`lease`] which replica, [`metrics`] counts and
-//!   [`serve`] shows;
-//! - [`resolve`] says what is behind the target of a binding, [`binding`] what is done to it;
-//! - [`timings`] has every duration there is, [`program`] the flags.
+//! - [`transport`] observes and changes queues, one module per system;
+//! - [`plan`], [`policies`], [`tenancy`], [`owner`], [`external_create`], [`conditions`], [`counters`] and
+//!   [`requeue`] decide, without clock or connection;
+//! - [`controller`] reads and writes objects of the Kubernetes API ([`cluster`]); [`crd_gate`] starts it
+//!   once its kinds are served, [`lease`] on one replica only;
+//! - [`metrics`] and [`serve`] are Prometheus metrics and probes;
+//! - [`resolve`] finds the workload behind the target of a binding, [`binding`] decides what is injected;
+//! - [`timings`] has every duration, [`program`] the flags.
 
 pub mod binding;
 pub mod cluster;
 pub mod conditions;
 pub mod controller;
 pub mod counters;
-pub mod creation;
-pub mod gate;
+pub mod crd_gate;
+pub mod external_create;
 pub mod kinds;
 pub mod lease;
 pub mod metrics;

@@ -7,7 +7,7 @@ use provider_asya::program::{self, Flags};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
 
-// A fast allocator that gives memory back: objects come and go all the time.
+// A fast allocator that returns memory to the system.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -22,19 +22,19 @@ fn main() -> ExitCode {
         .json()
         .with_max_level(level)
         .init();
-    // Two crates could each bring a default; there is one TLS stack.
+    // Dependencies could bring different defaults; there is one TLS stack.
     if rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .is_err()
     {
-        tracing::debug!("a TLS provider is installed already");
+        tracing::debug!("a TLS provider is already installed");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build();
     let end = match runtime {
-        Ok(runtime) => runtime.block_on(program::start(&flags, flags.timings(), asked_to_end())),
+        Ok(runtime) => runtime.block_on(program::start(&flags, flags.timings(), shutdown_signal())),
         Err(error) => {
             tracing::error!(%error, "cannot start");
             return ExitCode::FAILURE;
@@ -49,18 +49,18 @@ fn main() -> ExitCode {
     }
 }
 
-/// Ends when the process is asked to end.
-async fn asked_to_end() {
+/// Returns on SIGTERM or SIGINT.
+async fn shutdown_signal() {
     let (Ok(mut terminate), Ok(mut interrupt)) = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
     ) else {
-        tracing::error!("cannot listen for signals: only SIGKILL ends this process");
+        tracing::error!("cannot handle signals: only SIGKILL ends this process");
         return std::future::pending().await;
     };
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    tracing::info!("asked to end: running passes are finished first");
+    tracing::info!("shutting down after running reconciles");
 }

@@ -1,43 +1,46 @@
-//! The mark by which a queue is known as one object's own.
+//! Owner tags: the tag of a queue that names the object that owns it.
 
 use std::fmt;
 
-/// `<ownerID>/<namespace>/<name>`: one object of one owner.
+/// Owner tag of one object: `<ownerID>/<namespace>/<name>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnerMark(String);
+pub struct OwnerTag(String);
 
-/// Longest mark, by the limit of SQS on the values of tags.
+/// Longest owner tag in bytes: the limit of SQS on the values of tags.
 const MAX: usize = 256;
 
-/// A mark would be too long to be kept with the queue.
+/// The owner tag is too long.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the owner's mark {mark:?} has {length} characters, and at most {MAX} can be kept with a queue: \
-     set a short `ownerID` in the ProviderConfig, or use shorter names"
+    "the owner tag {tag:?} has {length} characters, and a queue can carry at most {MAX}: set a short `ownerID` in the \
+     ProviderConfig, or use shorter names"
 )]
 pub struct TooLong {
-    mark: String,
+    tag: String,
     length: usize,
 }
 
-impl OwnerMark {
-    /// The mark of an object on behalf of an owner.
+impl OwnerTag {
+    /// Owner tag of an object; `owner_id` is the ProviderConfig's.
+    ///
+    /// # Errors
+    /// The tag would have more than 256 bytes.
     pub fn new(owner_id: &str, namespace: &str, name: &str) -> Result<Self, TooLong> {
-        let mark = format!("{owner_id}/{namespace}/{name}");
-        let length = mark.len();
+        let tag = format!("{owner_id}/{namespace}/{name}");
+        let length = tag.len();
         if length > MAX {
-            return Err(TooLong { mark, length });
+            return Err(TooLong { tag, length });
         }
-        Ok(Self(mark))
+        Ok(Self(tag))
     }
 
-    /// The mark as text.
+    /// The tag as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Display for OwnerMark {
+impl fmt::Display for OwnerTag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -48,12 +51,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_names_owner_namespace_and_object() {
+    fn a_tag_names_owner_namespace_and_object() {
         assert_eq!(
-            OwnerMark::new("east", "shop", "cart").unwrap().as_str(),
+            OwnerTag::new("east", "shop", "cart").unwrap().as_str(),
             "east/shop/cart"
         );
-        let error = OwnerMark::new(&"o".repeat(200), "ns", &"n".repeat(60)).unwrap_err();
+        let error = OwnerTag::new(&"o".repeat(200), "ns", &"n".repeat(60)).unwrap_err();
         assert!(error.to_string().contains("has 264 characters"), "{error}");
     }
 }

@@ -1,29 +1,33 @@
-//! What `spec.managementPolicies` lets the provider do.
+//! Management policies: what the provider may do with an object's queue or target.
 
 use std::collections::BTreeSet;
 
-/// The policies of one object.
+/// Management policies of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policies(BTreeSet<String>);
 
-/// A set of policies that no managed resource may have.
+/// An unsupported set of policies.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`spec.managementPolicies` is set to {0}, which is not supported: use [\"*\"], or a set with \"Observe\" \
-     such as [\"Observe\",\"Create\",\"Update\",\"LateInitialize\"] to keep on deletion what is there"
+     such as [\"Observe\",\"Create\",\"Update\",\"LateInitialize\"] to keep the external resource on deletion"
 )]
 pub struct Unsupported(String);
 
 const ALL: &str = "*";
 const EACH: [&str; 5] = ["Observe", "Create", "Update", "Delete", "LateInitialize"];
 
-/// The sets that are accepted beside `*`, in the letters of [`EACH`].
+/// Accepted sets beside `*`, by the first letters of [`EACH`]. Source: crossplane-runtime,
+/// `pkg/reconciler/managed/policies.go`.
 const ACCEPTED: [&str; 14] = [
     "", "O", "OCUDL", "OCUD", "OCUL", "OCU", "OCDL", "OCL", "OCD", "OC", "OD", "OU", "OL", "OUL",
 ];
 
 impl Policies {
-    /// Reads the list; order and repetition do not matter.
+    /// Parses the list; order and repetition do not matter.
+    ///
+    /// # Errors
+    /// Crossplane does not support the set.
     pub fn read(list: &[String]) -> Result<Self, Unsupported> {
         let set: BTreeSet<String> = list.iter().cloned().collect();
         let letters: String = EACH
@@ -40,27 +44,27 @@ impl Policies {
         Err(Unsupported(format!("[{}]", names.join(","))))
     }
 
-    /// Whether nothing at all may be done.
+    /// Whether the object is paused: the list is empty.
     pub fn is_paused(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether the queue may only be looked at.
+    /// Whether the queue may only be observed.
     pub fn only_observe(&self) -> bool {
         self.0.len() == 1 && self.0.contains("Observe")
     }
 
-    /// Whether an absent queue is made.
+    /// Whether a missing queue is created.
     pub fn may_create(&self) -> bool {
         self.allows("Create")
     }
 
-    /// Whether settings are written.
+    /// Whether drift is corrected.
     pub fn may_update(&self) -> bool {
         self.allows("Update")
     }
 
-    /// Whether the queue goes with the object.
+    /// Whether the queue is deleted with the object.
     pub fn may_delete(&self) -> bool {
         self.allows("Delete")
     }
@@ -84,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fifteen_sets_are_accepted_with_their_rights() {
+    fn fifteen_sets_are_accepted() {
         // The set, and the letters of the rights: Create, Update, Delete.
         let cases: [(&[&str], &str); 15] = [
             (&["*"], "CUD"),
@@ -125,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_set_is_refused_by_name() {
+    fn other_sets_are_refused_by_name() {
         for set in [
             &["Create"] as &[&str],
             &["Create", "Update", "Delete", "LateInitialize"],

@@ -17,45 +17,48 @@ use tokio::net::TcpListener;
 
 use crate::metrics::{self, Metrics};
 
-/// What the server shows.
+/// State that the server shows.
 #[derive(Clone)]
-pub struct Shown {
-    /// Behind `/metrics`.
+pub struct ServerState {
+    /// Content of `/metrics`.
     pub metrics: Arc<Metrics>,
-    /// Behind `/readyz`: whether the API server has answered.
+    /// Answer of `/readyz`: whether the API server has answered.
     pub is_ready: Arc<AtomicBool>,
 }
 
-/// Serves `/metrics`, `/healthz` and `/readyz` for as long as it is polled.
-pub async fn run(address: SocketAddr, shown: Shown) -> std::io::Result<()> {
+/// Serves `/metrics`, `/healthz` and `/readyz` until it is dropped.
+///
+/// # Errors
+/// The address cannot be bound.
+pub async fn run(address: SocketAddr, state: ServerState) -> std::io::Result<()> {
     let listener = listen(address).await?;
     loop {
         let connection = match listener.accept().await {
             Ok((connection, _)) => connection,
             Err(error) => {
-                // Too many open files, say: the next one may do better.
+                // For example too many open files.
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::task::yield_now().await;
                 continue;
             }
         };
-        let shown = shown.clone();
+        let state = state.clone();
         tokio::spawn(async move {
             let answer = service_fn(|request: Request<Incoming>| {
-                let response = answer(request.uri().path(), &shown);
+                let response = answer(request.uri().path(), &state);
                 async move { Ok::<_, Infallible>(response) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .serve_connection(TokioIo::new(connection), answer);
             if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection for metrics or probes ended badly");
+                tracing::debug!(%error, "a connection for metrics or probes failed");
             }
         });
     }
 }
 
-/// Listens on all addresses of IPv4 where all were asked for and there is no IPv6.
+/// Binds the address; where it is `[::]` and there is no IPv6, all addresses of IPv4.
 async fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     match TcpListener::bind(address).await {
         Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && is_without_ipv6(&error) => {
@@ -65,8 +68,7 @@ async fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     }
 }
 
-/// A kernel without IPv6 knows no such family of addresses; one that has it turned off has no
-/// such address.
+/// A kernel without IPv6 has no such address family; one with IPv6 turned off has no such address.
 fn is_without_ipv6(error: &std::io::Error) -> bool {
     use std::io::ErrorKind;
     /// `EAFNOSUPPORT` of Linux.
@@ -74,18 +76,18 @@ fn is_without_ipv6(error: &std::io::Error) -> bool {
     error.kind() == ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(NO_SUCH_FAMILY)
 }
 
-fn answer(path: &str, shown: &Shown) -> Response<Full<Bytes>> {
+fn answer(path: &str, state: &ServerState) -> Response<Full<Bytes>> {
     let (status, text) = match path {
-        "/metrics" => (StatusCode::OK, shown.metrics.text()),
+        "/metrics" => (StatusCode::OK, state.metrics.text()),
         "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
-        "/readyz" if shown.is_ready.load(Ordering::Relaxed) => (StatusCode::OK, "ok\n".to_owned()),
+        "/readyz" if state.is_ready.load(Ordering::Relaxed) => (StatusCode::OK, "ok\n".to_owned()),
         "/readyz" => (
             StatusCode::SERVICE_UNAVAILABLE,
             "the API server has not answered yet\n".to_owned(),
         ),
         _ => (
             StatusCode::NOT_FOUND,
-            "there are /metrics, /healthz and /readyz\n".to_owned(),
+            "not found: use /metrics, /healthz or /readyz\n".to_owned(),
         ),
     };
     let content = if path == "/metrics" {
@@ -105,28 +107,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_path_has_its_answer() {
-        let shown = Shown {
+    fn paths_are_answered() {
+        let state = ServerState {
             metrics: Arc::new(Metrics::new()),
             is_ready: Arc::default(),
         };
         assert_eq!(
-            answer("/readyz", &shown).status(),
+            answer("/readyz", &state).status(),
             StatusCode::SERVICE_UNAVAILABLE
         );
-        shown.is_ready.store(true, Ordering::Relaxed);
+        state.is_ready.store(true, Ordering::Relaxed);
         for (path, status) in [
             ("/readyz", 200),
             ("/healthz", 200),
             ("/metrics", 200),
             ("/", 404),
         ] {
-            assert_eq!(answer(path, &shown).status().as_u16(), status, "{path}");
+            assert_eq!(answer(path, &state).status().as_u16(), status, "{path}");
         }
         assert_eq!(
-            answer("/metrics", &shown).headers()[CONTENT_TYPE],
+            answer("/metrics", &state).headers()[CONTENT_TYPE],
             metrics::CONTENT_TYPE,
-            "Prometheus 3 reads nothing without it"
+            "Prometheus 3 requires it"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What the objects of a namespace may do with a ClusterProviderConfig.
+//! Tenancy: what objects of a namespace may do with a ClusterProviderConfig.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use actor::provider_config::{
     ClusterProviderConfigSpec, LabelExpression, LabelOperator, NamespaceSelector, SecretSelector,
 };
 
-/// The label that the API server gives every namespace.
+/// Label that the API server sets on every namespace.
 pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
-/// What the config does not allow.
+/// A request that the config does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
     /// The namespace is not selected.
@@ -23,7 +23,7 @@ pub enum Forbidden {
         /// The object's namespace.
         namespace: String,
     },
-    /// The name matches no template.
+    /// The queue name matches no template.
     #[error(
         "ClusterProviderConfig {config:?} does not allow the queue name {name:?} in namespace \
          {namespace:?}: names must match one of {templates:?}"
@@ -48,12 +48,12 @@ pub enum Forbidden {
         config: String,
         /// The Secret.
         secret: String,
-        /// Where it is.
+        /// Namespace of the Secret.
         namespace: String,
     },
 }
 
-/// Whether the namespace's labels must be known to decide.
+/// Whether [`check`] needs the labels of the namespace.
 pub fn needs_labels(spec: &ClusterProviderConfigSpec) -> bool {
     let Some(selector) = &spec.allowed_namespaces else {
         return false;
@@ -69,9 +69,12 @@ pub fn needs_labels(spec: &ClusterProviderConfigSpec) -> bool {
         .any(|key| key != NAMESPACE_NAME)
 }
 
-/// Whether objects of `namespace` may use the config for a queue called `queue`.
+/// Checks that objects of `namespace` may use the config for a queue called `queue`.
 ///
-/// `labels` are those of the namespace, as far as they are needed.
+/// `labels` are those of the namespace, where [`needs_labels`] says so.
+///
+/// # Errors
+/// What the config does not allow.
 pub fn check(
     config: &str,
     spec: &ClusterProviderConfigSpec,
@@ -103,7 +106,10 @@ pub fn check(
     })
 }
 
-/// The namespace of a Secret that a namespaced config names.
+/// Namespace of a Secret that a namespaced config names.
+///
+/// # Errors
+/// It names a Secret of another namespace.
 pub fn own_secret<'a>(
     config: &str,
     own_namespace: &'a str,
@@ -142,7 +148,7 @@ fn holds(expression: &LabelExpression, labels: &BTreeMap<String, String>) -> boo
     }
 }
 
-/// Whether `text` matches `template`, in which `*` stands for any text.
+/// Whether `text` matches `template`, in which `*` matches any text.
 fn is_match(template: &str, text: &str) -> bool {
     let Some((start, rest)) = template.split_once('*') else {
         return template == text;
@@ -152,7 +158,7 @@ fn is_match(template: &str, text: &str) -> bool {
     };
     let mut parts: Vec<&str> = rest.split('*').collect();
     let end = parts.pop().unwrap_or_default();
-    // The first place of each part leaves most to those after it.
+    // The first match of each part leaves the longest rest to the next ones.
     for part in parts {
         match text.find(part) {
             Some(at) => text = &text[at + part.len()..],
@@ -173,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn names_match_templates_with_the_namespace_filled_in() {
+    fn names_match_templates_of_their_namespace() {
         let cases = [
             ("asya-{namespace}-*", "asya-shop-cart", true),
             ("asya-{namespace}-*", "asya-shop-", true),
@@ -250,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_would_be_allowed() {
+    fn a_refusal_contains_the_allowed_templates() {
         let spec = config(json!({"queueNames": ["asya-{namespace}-*"]}));
         let error = check("main", &spec, "shop", &BTreeMap::new(), "theirs").unwrap_err();
         assert_eq!(

@@ -5,74 +5,80 @@ use std::time::Duration;
 use actor::binding::QUIET_SECONDS;
 use actor::health::Patience;
 
-/// How long the provider waits for what.
+/// Every timeout, interval and backoff of the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timings {
-    /// Time limit of one pass's calls to a broker or service.
+    /// Timeout of all calls to a broker or service in one reconcile (default 60s).
     pub external_calls: Duration,
-    /// Time limit of one such call.
+    /// Timeout of one call to a broker or service (default 15s).
     pub external_call: Duration,
-    /// Longest time between two looks at a queue.
+    /// Interval between two polls of a queue (default 10m).
     pub poll: Duration,
-    /// Shortest poll that an object's own annotation may ask for.
+    /// Shortest poll interval that an object's annotation can set (default 5s).
     pub shortest_poll: Duration,
-    /// Part of a poll by which it is moved at random, in percent, in both directions.
+    /// Random jitter of a poll interval, in percent, in both directions (default 10).
     pub jitter_percent: u32,
-    /// First wait after a failure; it doubles with each further one.
+    /// First backoff after an error; each further one doubles it (default 1s).
     pub first_backoff: Duration,
-    /// Longest wait after failures.
+    /// Longest backoff (default 60s).
     pub longest_backoff: Duration,
-    /// Time that a new queue has to become visible.
+    /// Time in which a created queue may not be visible yet (default 30s).
     pub creation_grace: Duration,
-    /// Time in which a broker counts the messages of every queue that works: several of
-    /// its own intervals, which are 5 s.
+    /// Time in which a broker counts the messages of every queue that works: several of its
+    /// own intervals of 5 s (default 20s).
     pub counting: Duration,
-    /// Wait after SQS refused a name that was deleted less than a minute ago.
+    /// Retry interval while SQS refuses a name that was deleted less than 60 s ago (default 65s).
     pub deleted_recently: Duration,
-    /// Time between two whole looks at a queue, its mark and bindings included.
-    pub whole_look: Duration,
-    /// Time that settings have to take effect before they are written again.
+    /// Interval between two full observations of a queue, owner tag and bindings included
+    /// (default 1h).
+    pub resync_interval: Duration,
+    /// Time that settings have to take effect before they are written again (default 60s).
     pub settling: Duration,
-    /// Counters are written at most this often, where the ProviderConfig does not say.
+    /// Shortest interval between two writes of counters, where the ProviderConfig sets none
+    /// (default 60s).
     pub counters: Duration,
-    /// Time between two counts of a queue's dead letters, which take a call of their own.
+    /// Interval between two counts of a queue's dead letters, which take one more call
+    /// (default 5m).
     pub dead_letters: Duration,
-    /// Time for which a queue must be seen empty before it counts as empty.
+    /// Time for which a queue must be observed empty before it counts as empty (default 60s).
     pub empty_for: Duration,
-    /// Longest wait for an actor's scalers to go before its queue does.
+    /// Longest wait for the deletion of an actor's scalers before its queue is deleted
+    /// (default 2m).
     pub scalers: Duration,
-    /// How long credentials are used before the Secret is read again.
+    /// Interval after which a Secret with credentials is read again (default 60s).
     pub credentials: Duration,
-    /// Time between two computations of the gauges over all objects.
+    /// Interval between two computations of the gauges over all objects (default 5s).
     pub state_metrics: Duration,
-    /// Wait before a config's controller tries again after a failure of the API server.
+    /// Retry interval of the controllers of ProviderConfigs (default 30s).
     pub config_retry: Duration,
-    /// Shortest time between two counts of a config's users.
+    /// Shortest interval between two counts of a ProviderConfig's users (default 1s).
     pub config_interval: Duration,
-    /// How long a replica that is gone keeps the others from working.
+    /// Leader-election lease duration (default 60s).
     pub lease: Duration,
-    /// Wait before the API server is asked again whether it is there.
+    /// Retry interval while the API server does not answer at start (default 1s).
     pub start_retry: Duration,
-    /// Shortest time between two writes of one ActorHealth.
+    /// Shortest interval between two status writes of one ActorHealth (default 2s).
     pub health_interval: Duration,
-    /// How long pods are given before something counts as wrong with them.
+    /// How long each stage of a pod's start may take before it counts as a problem.
     pub patience: Patience,
-    /// Wait before an ActorHealth is looked at again while pods are not watched yet.
-    pub sight_retry: Duration,
-    /// Time between two looks at a workload of somebody else's, which is not watched, and
-    /// at a target that nothing can be added to.
-    pub bound_look: Duration,
-    /// Time between two looks at a bound workload while its pods are replaced.
-    pub rollout_look: Duration,
-    /// Wait before what another controller removed is put back; it doubles with each time.
+    /// Interval at which an ActorHealth is reconciled while the watch caches are not synced
+    /// (default 1s).
+    pub cache_sync_retry: Duration,
+    /// Poll interval of workloads that are not watched, and of targets that nothing can be
+    /// injected into (default 30s).
+    pub target_poll_interval: Duration,
+    /// Poll interval of a bound workload during its rollout (default 10s).
+    pub rollout_poll_interval: Duration,
+    /// First wait before removed containers are injected again; each conflict doubles it
+    /// (default 10s).
     pub conflict_backoff: Duration,
-    /// Time without a conflict after which conflicts are counted anew.
+    /// Time without a conflict after which conflicts are counted from 0 (default 1h).
     pub conflict_quiet: Duration,
-    /// Time between two looks for what bindings have left that are gone.
-    pub leftovers: Duration,
-    /// Shortest time between two looks whether KEDA, or another kind to watch, is there.
-    pub absent_retry: Duration,
-    /// Time that running passes have to end after SIGTERM.
+    /// Interval between two garbage collections of what deleted bindings injected (default 5m).
+    pub garbage_collect_interval: Duration,
+    /// Interval at which a kind that is not served, such as KEDA's, is looked up (default 60s).
+    pub missing_kind_retry: Duration,
+    /// Time that running reconciles have to end after SIGTERM (default 20s).
     pub shutdown: Duration,
 }
 
@@ -90,7 +96,7 @@ impl Default for Timings {
             creation_grace: seconds(30),
             counting: seconds(20),
             deleted_recently: seconds(65),
-            whole_look: seconds(3600),
+            resync_interval: seconds(3600),
             settling: seconds(60),
             counters: seconds(60),
             dead_letters: seconds(300),
@@ -104,13 +110,13 @@ impl Default for Timings {
             start_retry: seconds(1),
             health_interval: seconds(2),
             patience: Patience::default(),
-            sight_retry: seconds(1),
-            bound_look: seconds(30),
-            rollout_look: seconds(10),
+            cache_sync_retry: seconds(1),
+            target_poll_interval: seconds(30),
+            rollout_poll_interval: seconds(10),
             conflict_backoff: seconds(10),
             conflict_quiet: seconds(QUIET_SECONDS),
-            leftovers: seconds(300),
-            absent_retry: seconds(60),
+            garbage_collect_interval: seconds(300),
+            missing_kind_retry: seconds(60),
             shutdown: seconds(20),
         }
     }

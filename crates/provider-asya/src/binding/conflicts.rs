@@ -1,8 +1,8 @@
-//! How often another controller has removed what was added, and when it is put back.
+//! Conflicts: how often another controller has removed what was injected, and when it is applied again.
 //!
-//! Each round restarts the target's pods, which on GPUs takes minutes. So every round
-//! waits twice as long as the one before, and after [`CONFLICTS_MAX`] of them there is
-//! none: whoever owns the workload wins.
+//! Each time restarts the target's pods, which on GPUs takes minutes. So each wait is twice as long as
+//! the one before, and after [`CONFLICTS_MAX`] conflicts nothing is applied: the owner of the workload
+//! wins.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::timings::Timings;
 /// The conflicts that count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Conflicts {
-    /// How many there were since the spec changed or an hour was quiet.
+    /// Conflicts since the spec changed or [`Timings::conflict_quiet`] passed without one.
     pub count: u32,
-    /// When the last one was seen, of all that there ever were.
+    /// When the last one was observed.
     pub last: Option<Timestamp>,
 }
 
 impl Conflicts {
-    /// As they were reported last.
+    /// Conflicts in a status.
     pub fn reported(before: &AtProvider) -> Self {
         let last = before.last_conflict_time.as_deref();
         Self {
@@ -30,25 +30,25 @@ impl Conflicts {
         }
     }
 
-    /// The same history, counted anew.
+    /// The same history, with a count of 0.
     #[must_use]
-    pub fn anew(self) -> Self {
+    pub fn reset(self) -> Self {
         Self { count: 0, ..self }
     }
 
-    /// Forgotten, if it is quiet long enough. Not once it was too much: then nothing is
-    /// done that another controller could undo, and the quiet means nothing.
+    /// Conflicts at a time: the count is reset after [`Timings::conflict_quiet`], unless the provider has
+    /// given up. Nothing is applied then, so the quiet time means nothing.
     #[must_use]
     pub fn at(self, now: Timestamp, timings: &Timings) -> Self {
         let is_quiet = self.quiet_for(now) >= Some(timings.conflict_quiet);
         if is_quiet && !self.are_too_many() {
-            self.anew()
+            self.reset()
         } else {
             self
         }
     }
 
-    /// With one more.
+    /// These conflicts and one more.
     #[must_use]
     pub fn and_one(self, now: Timestamp, timings: &Timings) -> Self {
         Self {
@@ -57,32 +57,32 @@ impl Conflicts {
         }
     }
 
-    /// Whether it is over.
+    /// Whether the provider gives up.
     pub fn are_too_many(self) -> bool {
         self.count > CONFLICTS_MAX
     }
 
-    /// How long after the last one it is put back what was removed.
+    /// Wait after the last conflict before the intent is applied again.
     pub fn backoff(self, timings: &Timings) -> Duration {
         let doublings = self.count.saturating_sub(1).min(CONFLICTS_MAX);
         timings.conflict_backoff.saturating_mul(1 << doublings)
     }
 
-    /// How much is left of that; nothing when it is time.
+    /// The rest of the backoff; none when it has passed.
     pub fn wait(self, now: Timestamp, timings: &Timings) -> Option<Duration> {
         let left = self.backoff(timings).checked_sub(self.quiet_for(now)?)?;
         (!left.is_zero()).then_some(left)
     }
 
-    /// How long it takes until they are forgotten.
-    pub fn forgotten_in(self, now: Timestamp, timings: &Timings) -> Option<Duration> {
+    /// Time until the count is reset.
+    pub fn reset_in(self, now: Timestamp, timings: &Timings) -> Option<Duration> {
         if self.count == 0 {
             return None;
         }
         timings.conflict_quiet.checked_sub(self.quiet_for(now)?)
     }
 
-    /// Time since the last one. A clock that went back makes it none.
+    /// Time since the last conflict; 0 where the clock was set back.
     fn quiet_for(self, now: Timestamp) -> Option<Duration> {
         let since = now.duration_since(self.last?);
         Some(Duration::try_from(since).unwrap_or_default())
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_and_the_sixth_conflict_is_the_last() {
+    fn backoff_doubles_and_the_sixth_conflict_is_the_last() {
         let timings = Timings::default();
         let mut now = 0;
         let mut conflicts = Conflicts::default();
@@ -115,21 +115,25 @@ mod tests {
             let wait = conflicts.wait(at(now), &timings).unwrap().as_secs();
             waits.push(wait);
             now += i64::try_from(wait).unwrap();
-            assert_eq!(conflicts.wait(at(now), &timings), None, "it is time");
+            assert_eq!(
+                conflicts.wait(at(now), &timings),
+                None,
+                "the backoff has passed"
+            );
         }
         assert_eq!(waits, [10, 20, 40, 80, 160, 320]);
         assert_eq!(conflicts.count, 6);
     }
 
     #[test]
-    fn a_quiet_hour_starts_the_count_anew() {
+    fn a_quiet_hour_resets_the_count() {
         let timings = Timings::default();
         let cases = [
             ("a minute later", conflicts(3, 0), 60, 3, 4),
             ("a second too soon", conflicts(3, 0), 3599, 3, 4),
             ("an hour later", conflicts(3, 0), 3600, 0, 1),
-            ("a clock that went back", conflicts(3, 0), -60, 3, 4),
-            ("an hour after it was too much", conflicts(6, 0), 3600, 6, 7),
+            ("a clock that was set back", conflicts(3, 0), -60, 3, 4),
+            ("an hour after giving up", conflicts(6, 0), 3600, 6, 7),
         ];
         for (reason, before, now, known, next) in cases {
             let now = at(now);
@@ -140,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reported_is_read_again() {
+    fn reported_conflicts_are_read_again() {
         let before = AtProvider {
             conflict_count: Some(2),
             last_conflict_time: Some("2027-01-15T08:00:00Z".to_owned()),
@@ -152,8 +156,8 @@ mod tests {
             Conflicts::default()
         );
         let timings = Timings::default();
-        let forgotten = conflicts(2, 0).forgotten_in(at(600), &timings);
-        assert_eq!(forgotten, Some(Duration::from_mins(50)));
-        assert_eq!(Conflicts::default().forgotten_in(at(0), &timings), None);
+        let reset = conflicts(2, 0).reset_in(at(600), &timings);
+        assert_eq!(reset, Some(Duration::from_mins(50)));
+        assert_eq!(Conflicts::default().reset_in(at(0), &timings), None);
     }
 }

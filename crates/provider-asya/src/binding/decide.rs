@@ -1,9 +1,8 @@
-//! What a pass does with a workload that is there, where the strategy is to inject.
+//! The next step for an existing workload with the strategy Inject.
 //!
-//! What was applied and when is not remembered by the process: the condition `Ready`
-//! tells it, by its reason and the generation that it speaks of, and so does the uid
-//! beside it. So a provider that was restarted goes on where it stopped, and counts as a
-//! conflict only what it knows to have stood.
+//! What was applied is not in memory: the reason and observed generation of the condition `Ready` and
+//! the uid in the status record it. So a restarted provider continues where it stopped, and counts a
+//! conflict only where fields were known to be applied.
 
 use std::time::Duration;
 
@@ -12,78 +11,78 @@ use actor::managed::Condition;
 use jiff::Timestamp;
 
 use super::conflicts::Conflicts;
-use super::standing::Standing;
+use super::field_ownership::FieldOwnership;
 use crate::timings::Timings;
 
-/// Reasons of `Ready` that are said only after the template was applied.
+/// Reasons of `Ready` that are set only after the template was applied.
 const APPLIED: [&str; 3] = [reason::AVAILABLE, reason::CONFLICT, reason::GAVE_UP];
 
-/// What is known.
+/// What the decision depends on.
 #[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
+pub struct DecideInput<'a> {
     /// Generation of the binding.
     pub generation: Option<i64>,
     /// Whether the provider may change the workload.
     pub may_update: bool,
-    /// What was reported of this target last.
+    /// The last status of this target.
     pub before: &'a AtProvider,
-    /// What was said of it last.
+    /// The last condition `Ready`.
     pub ready: Option<&'a Condition>,
     /// Uid of the workload.
     pub uid: &'a str,
-    /// What stands in it.
-    pub standing: &'a Standing,
+    /// Which fields of the intent are still owned.
+    pub ownership: &'a FieldOwnership,
 }
 
-/// What to do.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing: all of it stands.
-    Rest,
-    /// Nothing: it does not stand, and the provider may not change that.
-    Look,
-    /// Apply it.
+    /// Everything is injected.
+    NoOp,
+    /// Something is not injected, and management policies do not allow to change that.
+    ObserveOnly,
+    /// Apply the intent.
     Apply,
-    /// Put it back after this time, for another controller has removed it.
+    /// Apply it again after this time, since another controller has removed fields.
     Wait(Duration),
-    /// Nothing until the spec changes, for another controller removes it every time.
+    /// Do nothing until the spec changes, since another controller removes fields every time.
     GiveUp,
 }
 
-/// What to do, and the conflicts that count from now on.
+/// The next step, and the conflicts that count from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
-    /// What to do.
+    /// The next step.
     pub step: Step,
     /// The conflicts.
     pub conflicts: Conflicts,
 }
 
-/// Decides.
-pub fn decide(facts: &Facts, now: Timestamp, timings: &Timings) -> Decision {
-    let reported = Conflicts::reported(facts.before);
-    let said_of_this = facts
+/// Decides the next step.
+pub fn decide(input: &DecideInput, now: Timestamp, timings: &Timings) -> Decision {
+    let reported = Conflicts::reported(input.before);
+    let current = input
         .ready
-        .filter(|ready| ready.observed_generation == facts.generation);
-    let is_same = said_of_this.is_some() && facts.before.uid.as_deref() == Some(facts.uid);
+        .filter(|ready| ready.observed_generation == input.generation);
+    let is_same = current.is_some() && input.before.uid.as_deref() == Some(input.uid);
     let conflicts = if is_same {
         reported.at(now, timings)
     } else {
-        reported.anew()
+        reported.reset()
     };
     let and = |step| Decision { step, conflicts };
-    if !facts.may_update {
-        return and(if facts.standing.is_whole() {
-            Step::Rest
+    if !input.may_update {
+        return and(if input.ownership.is_complete() {
+            Step::NoOp
         } else {
-            Step::Look
+            Step::ObserveOnly
         });
     }
-    let said = said_of_this.map(|ready| ready.reason.as_str());
-    let was_applied = said.is_some_and(|reason| APPLIED.contains(&reason));
+    let last_reason = current.map(|ready| ready.reason.as_str());
+    let was_applied = last_reason.is_some_and(|reason| APPLIED.contains(&reason));
     if is_same && conflicts.are_too_many() {
-        return and(if facts.standing.is_whole() {
-            Step::Rest
+        return and(if input.ownership.is_complete() {
+            Step::NoOp
         } else {
             Step::GiveUp
         });
@@ -91,18 +90,18 @@ pub fn decide(facts: &Facts, now: Timestamp, timings: &Timings) -> Decision {
     if !is_same || !was_applied {
         return and(Step::Apply);
     }
-    if facts.standing.is_whole() {
-        return and(Step::Rest);
+    if input.ownership.is_complete() {
+        return and(Step::NoOp);
     }
-    if said == Some(reason::CONFLICT) {
+    if last_reason == Some(reason::CONFLICT) {
         let wait = conflicts.wait(now, timings);
         return and(wait.map_or(Step::Apply, Step::Wait));
     }
-    lost(conflicts, now, timings)
+    conflict(conflicts, now, timings)
 }
 
-/// What follows where something was removed that stood, with the conflicts before that.
-pub fn lost(before: Conflicts, now: Timestamp, timings: &Timings) -> Decision {
+/// The decision where owned fields were removed; `before` are the conflicts before that.
+pub fn conflict(before: Conflicts, now: Timestamp, timings: &Timings) -> Decision {
     let conflicts = before.and_one(now, timings);
     let step = if conflicts.are_too_many() {
         Step::GiveUp
@@ -139,98 +138,103 @@ mod tests {
         }
     }
 
-    /// The case, what `Ready` said of which generation, conflicts so far and whether all of
-    /// it stands; then what is done with generation 2, and how many conflicts count.
+    /// The case, the condition `Ready` with its generation, conflicts so far and whether everything is
+    /// owned; then the step for generation 2, and how many conflicts count.
     const CASES: &str = "
         a new binding                    | -                | 0 | lost  | Apply     | 0
-        it stands                        | Available 2      | 2 | whole | Rest      | 2
-        the first loss                   | Available 2      | 0 | lost  | Wait(10s) | 1
-        the third loss                   | Available 2      | 2 | lost  | Wait(40s) | 3
-        the sixth loss                   | Available 2      | 5 | lost  | GiveUp    | 6
-        it is time                       | Conflict 2       | 1 | lost  | Apply     | 1
-        the owner put it back            | Conflict 2       | 1 | whole | Rest      | 1
+        everything is owned              | Available 2      | 2 | owned | NoOp      | 2
+        the first removal                | Available 2      | 0 | lost  | Wait(10s) | 1
+        the third removal                | Available 2      | 2 | lost  | Wait(40s) | 3
+        the sixth removal                | Available 2      | 5 | lost  | GiveUp    | 6
+        the backoff has passed           | Conflict 2       | 1 | lost  | Apply     | 1
+        the owner has restored it        | Conflict 2       | 1 | owned | NoOp      | 1
         given up                         | GaveUp 2         | 6 | lost  | GiveUp    | 6
-        given up, and put back by hand   | GaveUp 2         | 6 | whole | Rest      | 6
-        given up, and gone for a while   | TargetNotFound 2 | 6 | lost  | GiveUp    | 6
-        a new spec                       | Available 1      | 3 | whole | Apply     | 0
+        given up, and restored by hand   | GaveUp 2         | 6 | owned | NoOp      | 6
+        given up, and the target missing | TargetNotFound 2 | 6 | lost  | GiveUp    | 6
+        a new spec                       | Available 1      | 3 | owned | Apply     | 0
         a new spec after giving up       | GaveUp 1         | 6 | lost  | Apply     | 0
         a taken field may be free        | FieldTaken 2     | 1 | lost  | Apply     | 1
         the other actor may be gone      | AlreadyBound 2   | 0 | lost  | Apply     | 0
         the right may have been granted  | Forbidden 2      | 0 | lost  | Apply     | 0
-        it was only looked at            | Creating 2       | 0 | lost  | Apply     | 0
+        it was only observed             | Creating 2       | 0 | lost  | Apply     | 0
     ";
 
     #[test]
-    fn what_stood_and_is_gone_is_a_conflict_and_nothing_else_is() {
+    fn only_removal_of_owned_fields_is_a_conflict() {
         let now = NOW.parse().unwrap();
         let timings = Timings::default();
         for case in CASES.trim().lines() {
-            let [reason, said, count, stands, step, counted] =
+            let [case_name, ready, count, fields, step, counted] =
                 case.split('|').map(str::trim).collect::<Vec<_>>()[..]
             else {
                 panic!("{case}");
             };
-            let said = said.split_once(' ');
-            let ready = said.map(|(reason, generation)| ready(reason, generation.parse().unwrap()));
-            let is_whole = stands == "whole";
-            let missing = if is_whole {
+            let ready = ready.split_once(' ');
+            let ready =
+                ready.map(|(reason, generation)| ready(reason, generation.parse().unwrap()));
+            let is_complete = fields == "owned";
+            let missing = if is_complete {
                 vec![]
             } else {
                 vec!["spec".to_owned()]
             };
-            let standing = Standing {
+            let ownership = FieldOwnership {
                 missing,
-                other: None,
+                other_manager: None,
             };
-            let facts = Facts {
+            let input = DecideInput {
                 generation: Some(2),
                 may_update: true,
                 before: &before(count.parse().unwrap(), "u"),
                 ready: ready.as_ref(),
                 uid: "u",
-                standing: &standing,
+                ownership: &ownership,
             };
-            let found = decide(&facts, now, &timings);
-            assert_eq!(format!("{:?}", found.step), step, "{reason}");
-            assert_eq!(found.conflicts.count.to_string(), counted, "{reason}");
+            let found = decide(&input, now, &timings);
+            assert_eq!(format!("{:?}", found.step), step, "{case_name}");
+            assert_eq!(found.conflicts.count.to_string(), counted, "{case_name}");
 
             let may_update = false;
-            let looking = decide(
-                &Facts {
+            let observing = decide(
+                &DecideInput {
                     may_update,
-                    ..facts
+                    ..input
                 },
                 now,
                 &timings,
             );
-            let expected = if is_whole { Step::Rest } else { Step::Look };
-            assert_eq!(looking.step, expected, "{reason}, without Update");
+            let expected = if is_complete {
+                Step::NoOp
+            } else {
+                Step::ObserveOnly
+            };
+            assert_eq!(observing.step, expected, "{case_name}, without Update");
 
             let uid = "another";
-            let anew = decide(&Facts { uid, ..facts }, now, &timings);
+            let anew = decide(&DecideInput { uid, ..input }, now, &timings);
             let found = (anew.step, anew.conflicts.count);
-            assert_eq!(found, (Step::Apply, 0), "{reason}, on another object");
+            assert_eq!(found, (Step::Apply, 0), "{case_name}, on another object");
         }
     }
 
     #[test]
-    fn what_is_to_be_put_back_waits_its_time() {
-        let standing = Standing {
+    fn a_removed_template_is_applied_after_the_backoff() {
+        let ownership = FieldOwnership {
             missing: vec!["spec.template".to_owned()],
-            other: None,
+            other_manager: None,
         };
-        let said = ready("Conflict", 2);
-        let facts = Facts {
+        let last = ready("Conflict", 2);
+        let input = DecideInput {
             generation: Some(2),
             may_update: true,
             before: &before(4, "u"),
-            ready: Some(&said),
+            ready: Some(&last),
             uid: "u",
-            standing: &standing,
+            ownership: &ownership,
         };
         let soon = "2026-01-01T00:01:00Z".parse().unwrap();
-        let decision = decide(&facts, soon, &Timings::default());
+        let decision = decide(&input, soon, &Timings::default());
         assert_eq!(decision.step, Step::Wait(Duration::from_secs(20)));
-        assert_eq!(decision.conflicts.count, 4, "one loss is counted once");
+        assert_eq!(decision.conflicts.count, 4, "one removal is counted once");
     }
 }

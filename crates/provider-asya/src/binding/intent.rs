@@ -1,30 +1,28 @@
-//! What is applied to a workload: the marks of the actor on the workload itself, and the
-//! template in its pod template.
+//! Intents of server-side apply: label and annotation of the workload, and the injected pod template.
 //!
-//! An apply to an object that is not there would make it, so every intent has the uid of
-//! the workload that was seen: where that is gone, or is another one of the same name,
-//! the API server refuses and makes nothing.
+//! An apply to a missing object would create it. So every intent contains the uid of the observed
+//! workload: where that is missing or was replaced, the API server refuses and creates nothing.
 //! Source: Kubernetes, `apiserver/pkg/endpoints/handlers/patch.go`.
 
 use actor::binding::ObjectReference;
 use actor::labels::{BOUND_TO, MANAGED_BY};
 use serde_json::{Map, Value, json};
 
-/// What is added to workloads on behalf of one actor.
+/// What is injected into workloads for one actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addition<'a> {
     /// Namespace of actor and workload.
     pub namespace: &'a str,
-    /// The actor.
+    /// Name of the actor.
     pub actor: &'a str,
-    /// What its pods get.
+    /// Injected fields of the pod template.
     pub template: &'a Map<String, Value>,
 }
 
 impl Addition<'_> {
-    /// The intent that adds it to a workload with this uid.
-    pub fn to(&self, workload: &ObjectReference, uid: &str) -> Value {
-        let mut intent = nothing(workload, uid);
+    /// The intent that injects it into the workload with this uid.
+    pub fn intent(&self, workload: &ObjectReference, uid: &str) -> Value {
+        let mut intent = empty(workload, uid);
         intent["metadata"]["labels"] = json!({BOUND_TO: self.actor});
         intent["metadata"]["annotations"] =
             json!({MANAGED_BY: managed_by(self.namespace, self.actor)});
@@ -33,9 +31,8 @@ impl Addition<'_> {
     }
 }
 
-/// The intent with nothing in it: it takes away what its field manager has added, and
-/// nothing else.
-pub fn nothing(workload: &ObjectReference, uid: &str) -> Value {
+/// The empty intent: it removes everything that its field manager owns, and nothing else.
+pub fn empty(workload: &ObjectReference, uid: &str) -> Value {
     json!({
         "apiVersion": workload.api_version,
         "kind": workload.kind,
@@ -43,9 +40,9 @@ pub fn nothing(workload: &ObjectReference, uid: &str) -> Value {
     })
 }
 
-/// The merge patch that removes the marks and leaves the rest: what was added is the
-/// workload owner's from then on. It restarts nothing.
-pub fn without_marks(uid: &str) -> Value {
+/// The merge patch that removes label and annotation and keeps the rest, which belongs to the owner of
+/// the workload from then on. It restarts no pods.
+pub fn remove_labels(uid: &str) -> Value {
     json!({"metadata": {"uid": uid, "labels": {BOUND_TO: null}, "annotations": {MANAGED_BY: null}}})
 }
 
@@ -59,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_intent_names_one_object_and_owns_nothing_of_it() {
+    fn an_intent_names_one_object_by_its_uid() {
         let workload = ObjectReference {
             api_version: "apps/v1".to_owned(),
             kind: "Deployment".to_owned(),
@@ -71,7 +68,7 @@ mod tests {
             actor: "embedder",
             template: template.as_object().unwrap(),
         };
-        let added = addition.to(&workload, "u-1");
+        let added = addition.intent(&workload, "u-1");
         assert_eq!(
             added,
             json!({
@@ -84,7 +81,7 @@ mod tests {
             })
         );
         assert_eq!(
-            nothing(&workload, "u-1"),
+            empty(&workload, "u-1"),
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "llm", "uid": "u-1"}})
         );
     }

@@ -1,9 +1,9 @@
-//! The API server's refusals of an intent, read.
+//! Rejections of an intent by the API server, as messages for users.
 //!
-//! A conflict about fields has causes that name field and manager. Where the workload is
-//! gone the uid of the intent is a conflict without causes, and where another one has its
-//! name it is an invalid value. Lack of a right and an admission that refuses both answer 403, so the words
-//! decide: only the first says what the user cannot do.
+//! A conflict of field managers has causes that name field and manager. For a missing workload the uid of
+//! the intent is a conflict without causes, and for a replaced one it is an invalid value. A missing
+//! right and an admission that refuses both answer 403, so the message decides: only the first names
+//! what the user cannot do.
 //! Source: Kubernetes, `apimachinery/pkg/util/managedfields/internal/conflict.go`,
 //! `apiserver/pkg/endpoints/handlers/responsewriters/errors.go`.
 
@@ -11,34 +11,34 @@ use actor::binding::{ObjectReference, reason, targets};
 use actor::labels::BOUND_TO;
 use kube::core::Status;
 
-/// What a cause of a conflict between field managers is called.
+/// Reason of a cause of a conflict between field managers.
 const FIELD_CONFLICT: &str = "FieldManagerConflict";
-/// What the field managers of bindings begin with.
-const OURS: &str = "provider.asya.sh/";
+/// Prefix of the field managers of bindings.
+const OUR_MANAGERS: &str = "provider.asya.sh/";
 
-/// Why the API server did not take an intent.
+/// Why the API server rejected an intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// The workload is gone, or another one has its name.
+pub enum Rejection {
+    /// The workload is missing, or another one has its name.
     Replaced,
-    /// It will refuse again until something changes.
+    /// It will reject it again until something changes.
     Refused(Box<Refusal>),
 }
 
-/// Why nothing can be added to a workload.
+/// Why nothing can be injected into a workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Another actor is bound to it.
     #[error(
-        "actor {actor:?} is bound to {workload} already: delete that actor, bind this one to another workload, or use binding.strategy Adapter for both"
+        "actor {actor:?} is already bound to {workload}: delete that actor, bind this one to another workload, or use binding.strategy Adapter for both"
     )]
     AlreadyBound {
-        /// That actor.
+        /// The other actor.
         actor: String,
         /// The workload.
         workload: ObjectReference,
     },
-    /// What is to be added has the name of something that is there.
+    /// A field or container of the same name belongs to another field manager.
     #[error(
         "{field}{} of {workload} belongs to field manager {manager:?}: rename it there, or use binding.strategy Adapter",
         and_more(*more)
@@ -46,69 +46,71 @@ pub enum Refusal {
     FieldTaken {
         /// The first such field, as the API server writes it.
         field: String,
-        /// Whose it is.
+        /// Its field manager.
         manager: String,
-        /// How many more there are.
+        /// Number of further fields.
         more: usize,
         /// The workload.
         workload: ObjectReference,
     },
-    /// The provider lacks the right.
+    /// The provider lacks a right.
     #[error(
-        "the provider may not {verb} {what} in namespace {namespace:?}: grant it, for example with install/provider-asya/rbac-binding.yaml"
+        "the provider is not allowed to {verb} {what} in namespace {namespace:?}: grant it, for example with install/provider-asya/rbac-binding.yaml"
     )]
     Forbidden {
-        /// The verb that it lacks.
+        /// The missing verb.
         verb: String,
         /// The kind, and the group in parentheses.
         what: String,
-        /// Where.
+        /// The namespace.
         namespace: String,
     },
-    /// Containers cannot be added to what makes the target's pods, or would not stay.
-    #[error("nothing can be added to the pods of {target}: {why}; use binding.strategy Adapter")]
+    /// Containers cannot be injected into the pods of the target, or would be removed again.
+    #[error(
+        "nothing can be injected into the pods of {target}: {why}; use binding.strategy Adapter"
+    )]
     NotInjectable {
         /// The target.
         target: ObjectReference,
         /// The reason.
         why: String,
     },
-    /// Another WorkloadBinding is about the same actor.
-    #[error("WorkloadBinding {binding:?} binds actor {actor:?} already: delete one of the two")]
-    Twice {
+    /// Another WorkloadBinding binds the same actor.
+    #[error("WorkloadBinding {binding:?} already binds actor {actor:?}: delete one of the two")]
+    DuplicateBinding {
         /// The other one.
         binding: String,
         /// The actor of both.
         actor: String,
     },
-    /// What is to be added is wrong.
-    #[error("the API server refuses what is to be added to {workload}: {words}")]
+    /// The API server refuses the injected template.
+    #[error("the API server refuses the template that is injected into {workload}: {message}")]
     Refused {
         /// The workload.
         workload: ObjectReference,
-        /// The API server's words.
-        words: String,
+        /// Message of the API server.
+        message: String,
     },
 }
 
-impl From<Refusal> for Answer {
+impl From<Refusal> for Rejection {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(Box::new(refusal))
     }
 }
 
 impl Refusal {
-    /// The reason of the conditions.
+    /// Reason of the conditions.
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::AlreadyBound { .. } | Self::Twice { .. } => reason::ALREADY_BOUND,
+            Self::AlreadyBound { .. } | Self::DuplicateBinding { .. } => reason::ALREADY_BOUND,
             Self::FieldTaken { .. } => reason::FIELD_TAKEN,
             Self::Forbidden { .. } => reason::FORBIDDEN,
             Self::NotInjectable { .. } | Self::Refused { .. } => reason::REFUSED,
         }
     }
 
-    /// The lack of a right on objects of a kind.
+    /// The refusal that follows from a missing right on objects of a kind.
     pub fn forbidden(verb: &str, group: &str, kind: &str, namespace: &str) -> Self {
         Self::Forbidden {
             verb: verb.to_owned(),
@@ -122,21 +124,21 @@ impl Refusal {
     }
 }
 
-/// What a failed patch of a workload means; nothing where the API server did not judge
-/// it, as when it is overloaded.
-pub fn read(status: &Status, workload: &ObjectReference, namespace: &str) -> Option<Answer> {
-    let refused = |words: &str| {
-        Answer::from(Refusal::Refused {
+/// The rejection that a failed patch of a workload means; none where the API server did not decide, as
+/// when it is overloaded.
+pub fn read(status: &Status, workload: &ObjectReference, namespace: &str) -> Option<Rejection> {
+    let refused = |message: &str| {
+        Rejection::from(Refusal::Refused {
             workload: workload.clone(),
-            words: one_line(words),
+            message: one_line(message),
         })
     };
     Some(match status.code {
-        404 => Answer::Replaced,
-        422 if is_about_uid(status) => Answer::Replaced,
+        404 => Rejection::Replaced,
+        422 if is_about_uid(status) => Rejection::Replaced,
         409 => match conflict(status, workload) {
             Some(refusal) => refusal.into(),
-            None => Answer::Replaced,
+            None => Rejection::Replaced,
         },
         403 if is_lack_of_right(&status.message) => Refusal::forbidden(
             "patch",
@@ -146,14 +148,13 @@ pub fn read(status: &Status, workload: &ObjectReference, namespace: &str) -> Opt
         )
         .into(),
         400 | 403 | 413 | 422 => refused(&status.message),
-        // A conversion or a schema that cannot take the intent, such as a list with one
-        // key twice: another try ends the same way.
+        // The intent violates the schema, such as a list with a duplicate key: a retry would fail too.
         500 if status.message.contains("failed to create typed") => refused(&status.message),
         _ => return None,
     })
 }
 
-/// Whether a 403 is about what the provider's user may do.
+/// Whether the message of a 403 names a right that the provider lacks.
 pub fn is_lack_of_right(message: &str) -> bool {
     message.contains("cannot ") && message.contains(" resource ")
 }
@@ -174,7 +175,7 @@ fn conflict(status: &Status, workload: &ObjectReference) -> Option<Refusal> {
     let other_actor = taken
         .iter()
         .filter(|(field, _)| *field == label)
-        .find_map(|(_, manager)| manager.strip_prefix(OURS));
+        .find_map(|(_, manager)| manager.strip_prefix(OUR_MANAGERS));
     if let Some(actor) = other_actor {
         return Some(Refusal::AlreadyBound {
             actor: actor.to_owned(),
@@ -190,7 +191,7 @@ fn conflict(status: &Status, workload: &ObjectReference) -> Option<Refusal> {
     })
 }
 
-/// The manager that a cause names: `conflict with "helm" using apps/v1 at …`.
+/// The manager in the message of a cause: `conflict with "helm" using apps/v1 at …`.
 fn manager(message: &str) -> &str {
     message.split('"').nth(1).unwrap_or(message)
 }
@@ -203,10 +204,10 @@ fn and_more(more: usize) -> String {
     }
 }
 
-/// The API server's words as part of a line.
-fn one_line(words: &str) -> String {
-    let words: Vec<&str> = words.split_whitespace().collect();
-    words.join(" ").trim_end_matches('.').to_owned()
+/// The API server's message as part of one line.
+fn one_line(message: &str) -> String {
+    let message: Vec<&str> = message.split_whitespace().collect();
+    message.join(" ").trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_says_who_and_what_to_do() {
+    fn every_rejection_names_the_cause_and_the_remedy() {
         let label = ".metadata.labels.asya.sh/bound-to";
         let image = ".spec.template.spec.containers[name=\"asya-sidecar\"].image";
         let conflict = |causes: Value| json!({"code": 409, "reason": "Conflict", "details": {"causes": causes}});
@@ -240,7 +241,7 @@ mod tests {
                     cause("provider.asya.sh/first", label)
                 ])),
                 Some(
-                    "AlreadyBound: actor \"first\" is bound to Deployment \"llm\" already: delete that actor, bind this one to another workload, or use binding.strategy Adapter for both",
+                    "AlreadyBound: actor \"first\" is already bound to Deployment \"llm\": delete that actor, bind this one to another workload, or use binding.strategy Adapter for both",
                 ),
             ),
             (
@@ -265,19 +266,19 @@ mod tests {
             (
                 json!({"code": 403, "reason": "Forbidden", "message": "deployments.apps \"llm\" is forbidden: User \"p\" cannot patch resource \"deployments\" in API group \"apps\" in the namespace \"shop\""}),
                 Some(
-                    "Forbidden: the provider may not patch Deployment (apps) in namespace \"shop\": grant it, for example with install/provider-asya/rbac-binding.yaml",
+                    "Forbidden: the provider is not allowed to patch Deployment (apps) in namespace \"shop\": grant it, for example with install/provider-asya/rbac-binding.yaml",
                 ),
             ),
             (
                 json!({"code": 403, "reason": "Forbidden", "message": "admission webhook \"policy\" denied the request:\n no sidecars."}),
                 Some(
-                    "Refused: the API server refuses what is to be added to Deployment \"llm\": admission webhook \"policy\" denied the request: no sidecars",
+                    "Refused: the API server refuses the template that is injected into Deployment \"llm\": admission webhook \"policy\" denied the request: no sidecars",
                 ),
             ),
             (
                 json!({"code": 422, "reason": "Invalid", "message": "Deployment.apps \"llm\" is invalid: no such volume"}),
                 Some(
-                    "Refused: the API server refuses what is to be added to Deployment \"llm\": Deployment.apps \"llm\" is invalid: no such volume",
+                    "Refused: the API server refuses the template that is injected into Deployment \"llm\": Deployment.apps \"llm\" is invalid: no such volume",
                 ),
             ),
             (json!({"code": 503, "reason": "ServiceUnavailable"}), None),
@@ -289,8 +290,8 @@ mod tests {
                 "shop",
             );
             let found = found.map(|answer| match answer {
-                Answer::Replaced => "replaced".to_owned(),
-                Answer::Refused(refusal) => format!("{}: {refusal}", refusal.reason()),
+                Rejection::Replaced => "replaced".to_owned(),
+                Rejection::Refused(refusal) => format!("{}: {refusal}", refusal.reason()),
             });
             assert_eq!(found.as_deref(), expected, "{status}");
         }

@@ -1,12 +1,11 @@
-//! Whether every pod of a workload has its present template.
+//! Whether the rollout of a workload is complete.
 
 use serde_json::Value;
 
-/// Whether the controller of a Deployment or StatefulSet has made all pods from the
-/// present template, and none from another is left. Of other kinds nothing is known.
+/// Whether all pods of a Deployment or StatefulSet have its current template. False for other kinds.
 ///
-/// A StatefulSet with the update strategy `OnDelete`, or with a partition, has pods of
-/// both templates until somebody deletes them, and says so in the same fields.
+/// A StatefulSet with the update strategy `OnDelete` or with a partition has pods of both templates until
+/// somebody deletes them, and reports it in the same fields.
 /// Source: Kubernetes, `apps/v1` `DeploymentStatus`, `StatefulSetStatus`.
 pub fn is_done(workload: &Value) -> bool {
     let kind = workload["kind"].as_str().unwrap_or_default();
@@ -28,11 +27,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rollout_is_done_when_no_pod_of_another_template_is_left() {
+    fn a_rollout_is_done_when_all_pods_have_the_current_template() {
         let cases = [
             ("done", "Deployment", json!(2), [3, 2, 2], true),
-            ("not seen yet", "Deployment", json!(2), [2, 2, 2], false),
-            ("on its way", "StatefulSet", json!(2), [3, 1, 2], false),
+            ("not observed yet", "Deployment", json!(2), [2, 2, 2], false),
+            ("in progress", "StatefulSet", json!(2), [3, 1, 2], false),
             (
                 "an old pod is left",
                 "Deployment",

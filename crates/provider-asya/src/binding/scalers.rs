@@ -1,13 +1,11 @@
-//! Who else sets the number of the target's pods.
+//! Foreign scalers: HPAs and ScaledObjects of others on the target or its workload.
 
 use actor::binding::ObjectReference;
 use actor::health::{self, ForeignScaler, Scaler};
 
-/// The scaler of somebody else's on one of these objects, in the order in which they are
-/// given; those of the actor itself are none.
+/// The first foreign scaler on these objects, in their order; none where only the actor's own scale them.
 ///
-/// Scalers name what they scale by kind and name: a group of another version, or none,
-/// is the same object to them.
+/// Scalers name their target by kind and name, so the group and version do not matter.
 pub fn foreign<'a>(
     actor: &str,
     objects: impl IntoIterator<Item = &'a ObjectReference>,

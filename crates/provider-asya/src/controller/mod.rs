@@ -1,24 +1,19 @@
-//! Objects of the Kubernetes API kept true, pass by pass.
+//! The controllers: one folder per kind, each with `reconcile.rs` and what it calls.
+//!
+//! - [`queue`], [`binding`], [`health`] and [`config`] run one controller each;
+//! - `managed` is what their reconcilers share: status writes, events, state, requeues;
+//! - [`connect`] makes clients of brokers from ProviderConfigs, `usage` records their use;
+//! - `watch_cache` holds pods, workloads and scalers of the cluster;
+//! - [`Context`] is what all controllers of a process share.
 
-pub mod bindings;
-pub mod configs;
+pub mod binding;
+pub mod config;
 pub mod connect;
-pub mod events;
-mod grouped;
+mod context;
 pub mod health;
-pub mod memory;
-mod pass;
-mod patch;
-mod publish;
-mod queues;
-mod scalers;
-pub mod targets;
+mod managed;
+pub mod queue;
 mod usage;
-mod writes;
+mod watch_cache;
 
-/// Annotation that pauses an object when it is `true`.
-const PAUSED: &str = "crossplane.io/paused";
-/// Annotation that asks for a pass.
-const REQUESTED: &str = "crossplane.io/reconcile-requested-at";
-
-pub use self::queues::{Context, run};
+pub use self::context::Context;

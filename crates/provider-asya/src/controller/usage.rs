@@ -1,5 +1,4 @@
-//! The record that an object uses a config, without which the config could be
-//! deleted under it.
+//! The ProviderConfigUsage of a Queue, which keeps its ProviderConfig from being deleted.
 
 use actor::provider_config::USAGE_KIND;
 use kube::api::{Patch, PatchParams};
@@ -8,16 +7,16 @@ use serde_json::json;
 
 use crate::kinds::{ProviderConfigUsage, Queue};
 
-/// Label with the name of the config.
+/// Label: name of the config.
 pub(super) const CONFIG: &str = "crossplane.io/provider-config";
-/// Label with the kind of the config.
+/// Label: kind of the config.
 pub(super) const CONFIG_KIND: &str = "crossplane.io/provider-config-kind";
 
-/// Who applies usages.
+/// Field manager of usages.
 const MANAGER: &str = env!("CARGO_PKG_NAME");
 
-/// Records the use, before it happens. Not for objects that are being deleted:
-/// nothing can be made in a namespace that is going.
+/// Writes the ProviderConfigUsage of a queue, before the config is used. Not for objects that are
+/// being deleted: nothing can be created in a namespace that is terminating.
 pub(super) async fn record(client: &Client, queue: &Queue) -> kube::Result<()> {
     let (namespace, name) = (queue.namespace().unwrap_or_default(), queue.name_any());
     let uid = queue.uid().unwrap_or_default();

@@ -6,15 +6,15 @@
 //! Source: bentoml/yatai-deployment v1.1.21, `controllers/bentodeployment_controller.go`.
 
 use super::target::{DEPLOYMENT, Maker, Target};
-use super::{Resolved, Unresolved, View};
+use super::{QueryResults, Resolved, Unresolved};
 
 const YATAI: Maker = Maker {
     name: "Yatai",
     conditions: &["Available"],
 };
 
-pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolved> {
+pub(super) fn resolve(target: &Target, results: &QueryResults) -> Result<Resolved, Unresolved> {
     let name = target.name();
-    let deployment = target.made(view, &YATAI, DEPLOYMENT, name)?;
+    let deployment = target.made(results, &YATAI, DEPLOYMENT, name)?;
     Ok(target.run_by(deployment, Some(format!("http://{name}:3000"))))
 }

@@ -1,8 +1,8 @@
-//! KAITO's InferenceSet: itself, for it makes a Workspace for each replica.
+//! KAITO's InferenceSet: itself, since it makes a Workspace for each replica.
 //!
 //! The Workspaces have generated names, so no workload of a lasting name is behind it;
-//! but KAITO hands the label `inferenceset.kaito.sh/created-by` down to the pods of all
-//! replicas, and says so in `status.selector`. Each Workspace has a Service of its own
+//! but KAITO copies the label `inferenceset.kaito.sh/created-by` to the pods of all
+//! replicas, and reports it in `status.selector`. Each Workspace has a Service of its own
 //! and none leads to all of them. A set of no replicas is there all the same.
 //! Source: kaito-project/kaito v0.12, `api/v1beta1/inferenceset_types.go`,
 //! `pkg/workspace/manifests/manifests.go`,

@@ -4,21 +4,21 @@
 //! carry `kaito.sh/workspace`. Service `<workspace>`, port 80, leads to pod 0, which
 //! serves for all nodes of the model. A Workspace has no `spec`: `inference` and
 //! `tuning` are at the top, and tuning makes a Job. From 0.8 on KAITO deletes a
-//! Deployment of the Workspace's name, whosever it is, so such a one is looked at only
-//! where there is no StatefulSet, and taken only where the Workspace controls it.
+//! Deployment of the Workspace's name, whoever owns it, so a Deployment is read only
+//! where there is no StatefulSet, and used only where the Workspace controls it.
 //! Source: kaito-project/kaito v0.12, `pkg/workspace/controllers/workspace_controller.go`,
 //! `pkg/workspace/manifests/manifests.go`, `api/v1beta1/workspace_types.go`.
 
 use super::object::is_set;
 use super::target::{Behind, DEPLOYMENT, Maker, STATEFUL_SET, Target};
-use super::{Resolved, Unresolved, View};
+use super::{QueryResults, Resolved, Unresolved};
 
 pub(super) const KAITO: Maker = Maker {
     name: "KAITO",
     conditions: &["ResourceReady", "InferenceReady", "WorkspaceSucceeded"],
 };
 
-pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolved> {
+pub(super) fn resolve(target: &Target, results: &QueryResults) -> Result<Resolved, Unresolved> {
     let name = target.name();
     if is_set(target.object, "/tuning") {
         return Err(Unresolved::no_workload(format!(
@@ -26,16 +26,16 @@ pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolv
             target.reference()
         )));
     }
-    let workload = match target.behind(view, STATEFUL_SET, name)? {
+    let workload = match target.behind(results, STATEFUL_SET, name)? {
         Behind::Made(stateful_set) => stateful_set,
         Behind::Foreign(stateful_set) => return Err(target.foreign(stateful_set, &KAITO)),
-        Behind::Absent => match target.behind(view, DEPLOYMENT, name)? {
+        Behind::Absent => match target.behind(results, DEPLOYMENT, name)? {
             Behind::Made(deployment) => deployment,
             Behind::Foreign(_) | Behind::Absent => {
                 return Err(target.not_made(&KAITO, STATEFUL_SET, name));
             }
         },
     };
-    let workload = target.lasting(workload, &KAITO)?;
+    let workload = target.unless_deleted(workload, &KAITO)?;
     Ok(target.run_by(workload, Some(format!("http://{name}"))))
 }

@@ -3,11 +3,11 @@
 //!
 //! `status.deploymentMode` says which, under names that have changed: `RawDeployment`
 //! is Standard, `Serverless` Knative. An older KServe does not write it: then the
-//! annotation counts, and without one whichever of the two is there, because the default
-//! stands in KServe's own configuration. Both have the InferenceService as controller.
+//! annotation counts, and without one whichever of the two exists, because the default
+//! is in KServe's own configuration. Both have the InferenceService as controller.
 //! `spec.predictor.name` goes between the two parts of the name.
 //! `status.address.url` is where it listens, a transformer before the predictor included.
-//! With `serving.kserve.io/stop` KServe takes all of it away.
+//! With `serving.kserve.io/stop` KServe deletes all of it.
 //! Source: kserve/kserve v0.20, `pkg/constants/constants.go`,
 //! `pkg/controller/v1beta1/inferenceservice/controller.go`, `components/predictor.go`,
 //! `reconcilers/{deployment,autoscaler,knative}`.
@@ -18,7 +18,7 @@
 
 use super::object::{annotation, is_set, name};
 use super::target::{Behind, DEPLOYMENT, Kind, Maker, Target};
-use super::{Resolved, Unresolved, View};
+use super::{QueryResults, Resolved, Unresolved};
 
 const KSERVE: Maker = Maker {
     name: "KServe",
@@ -28,11 +28,11 @@ const KNATIVE_SERVICE: Kind = ("serving.knative.dev", "Service");
 
 const MODE: &str = "serving.kserve.io/deploymentMode";
 const AUTOSCALER: &str = "serving.kserve.io/autoscalerClass";
-/// KServe refuses to change the mode of one that is there.
+/// KServe refuses to change the mode of an existing InferenceService.
 const ANEW: &str = "make it anew with annotation serving.kserve.io/deploymentMode: Standard";
 const STOP: &str = "serving.kserve.io/stop";
 
-pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolved> {
+pub(super) fn resolve(target: &Target, results: &QueryResults) -> Result<Resolved, Unresolved> {
     let isvc = target.reference();
     if annotation(target.object, STOP).eq_ignore_ascii_case("true") {
         return Err(Unresolved::no_workload(format!(
@@ -40,31 +40,35 @@ pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolv
         )));
     }
     let predictor = predictor(target);
-    let told = [
+    let modes = [
         target.text("/status/deploymentMode"),
         annotation(target.object, MODE),
     ];
-    match told.into_iter().find(|mode| !mode.is_empty()) {
-        Some("Standard" | "RawDeployment") => standard(target, view, &predictor),
-        Some("Knative" | "Serverless") => knative(target, view, &predictor),
+    match modes.into_iter().find(|mode| !mode.is_empty()) {
+        Some("Standard" | "RawDeployment") => standard(target, results, &predictor),
+        Some("Knative" | "Serverless") => knative(target, results, &predictor),
         Some("ModelMesh") => Err(Unresolved::no_workload(format!(
             "{isvc} is served by ModelMesh, whose pods serve many models: {ANEW}"
         ))),
         Some(mode) => Err(Unresolved::no_workload(format!(
             "{isvc} has deployment mode {mode:?}, which is not known here: {ANEW}"
         ))),
-        None => whichever(target, view, &predictor),
+        None => whichever(target, results, &predictor),
     }
 }
 
-/// The mode that nobody has told is that of which something is there.
-fn whichever(target: &Target, view: &View, predictor: &str) -> Result<Resolved, Unresolved> {
-    let deployment = target.behind(view, DEPLOYMENT, predictor)?;
+/// An unspecified mode is the one whose workload exists.
+fn whichever(
+    target: &Target,
+    results: &QueryResults,
+    predictor: &str,
+) -> Result<Resolved, Unresolved> {
+    let deployment = target.behind(results, DEPLOYMENT, predictor)?;
     if matches!(deployment, Behind::Made(_)) {
-        return standard(target, view, predictor);
+        return standard(target, results, predictor);
     }
-    match target.behind(view, KNATIVE_SERVICE, predictor)? {
-        Behind::Made(_) => knative(target, view, predictor),
+    match target.behind(results, KNATIVE_SERVICE, predictor)? {
+        Behind::Made(_) => knative(target, results, predictor),
         Behind::Foreign(_) | Behind::Absent => {
             Err(target.waits(&KSERVE, "has not said how it deploys it"))
         }
@@ -79,8 +83,12 @@ fn predictor(target: &Target) -> String {
     }
 }
 
-fn standard(target: &Target, view: &View, predictor: &str) -> Result<Resolved, Unresolved> {
-    let deployment = target.made(view, &KSERVE, DEPLOYMENT, predictor)?;
+fn standard(
+    target: &Target,
+    results: &QueryResults,
+    predictor: &str,
+) -> Result<Resolved, Unresolved> {
+    let deployment = target.made(results, &KSERVE, DEPLOYMENT, predictor)?;
     let mut resolved = target.run_by(deployment, url(target));
     if let Some(reason) = kept_count(target) {
         resolved.scale = Err(reason);
@@ -88,8 +96,8 @@ fn standard(target: &Target, view: &View, predictor: &str) -> Result<Resolved, U
     Ok(resolved)
 }
 
-/// Why KServe keeps the number of pods of a Deployment. An HPA or ScaledObject that it
-/// makes is no such reason: whoever looks for foreign scalers finds it.
+/// Why KServe sets the number of pods of a Deployment itself. An HPA or ScaledObject of KServe is found
+/// as a foreign scaler instead.
 fn kept_count(target: &Target) -> Option<String> {
     if is_set(target.object, "/spec/predictor/workerSpec") {
         return Some(
@@ -104,8 +112,12 @@ fn kept_count(target: &Target) -> Option<String> {
     })
 }
 
-fn knative(target: &Target, view: &View, predictor: &str) -> Result<Resolved, Unresolved> {
-    let service = target.made(view, &KSERVE, KNATIVE_SERVICE, predictor)?;
+fn knative(
+    target: &Target,
+    results: &QueryResults,
+    predictor: &str,
+) -> Result<Resolved, Unresolved> {
+    let service = target.made(results, &KSERVE, KNATIVE_SERVICE, predictor)?;
     let labels = [("serving.knative.dev/service", name(service))];
     Ok(Resolved {
         scale: Err(format!(

@@ -1,15 +1,13 @@
-//! What stands behind the target of a binding: what makes its pods, where it listens,
-//! and what sets the number of its pods.
+//! Resolves the target of a binding: the workload of its pods, its address, and what scales it.
 //!
-//! A table of pure modules, one per kind of [`targets::ALL`]. A module reads a [`View`];
-//! where it needs an object that was not read yet it says which, the caller reads it and
-//! asks again. So a module is straight-line code, knows no connection, and its cases are
-//! files (`tests/cases/resolve`). To add a kind, add a row to [`targets`], a module here
-//! and a line to `module_of`.
+//! One pure module per kind of [`targets::ALL`]. A module reads [`QueryResults`]; where a query has no
+//! result yet it returns [`Unresolved::Needs`], and the caller runs the query and calls again. So a
+//! module is straight-line code without a connection, and its tests are files
+//! (`tests/cases/resolve`). To add a kind, add a row to [`targets`], a module here and a line to
+//! `module_of`.
 //!
-//! A workload counts as the target's only where its controller reference names the
-//! target by kind, name and uid: somebody else's of the same name is never taken for it.
-//! A target or workload that is being deleted counts as missing.
+//! A workload belongs to a target only where its controller reference has the kind, name and uid of the
+//! target. A target or workload that is being deleted counts as missing.
 
 mod bento_deployment;
 mod kaito_inference_set;
@@ -17,12 +15,12 @@ mod kaito_workspace;
 mod kserve_inference_service;
 mod nim_service;
 mod object;
+mod query;
 mod ray_cluster;
 mod ray_service;
 mod seldon_deployment;
 mod seldon_server;
 mod target;
-mod view;
 mod vllm_runtime;
 mod workload;
 
@@ -31,36 +29,34 @@ use std::collections::BTreeMap;
 use actor::binding::targets::{self, TargetKind};
 use actor::binding::{ObjectReference, reason};
 
+pub use self::query::{Query, QueryResult, QueryResults};
 use self::target::Target;
-pub use self::view::{Look, Seen, View};
 
-/// What stands behind a target.
+/// A resolved target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
-    /// What makes the pods, in the version in which it was read.
+    /// The object that makes the pods, in the version in which it was read.
     pub workload: ObjectReference,
     /// Its uid.
     pub uid: String,
-    /// Labels of its pods, by which it selects them where it has a selector. Empty where
-    /// it selects by more than labels.
+    /// Labels that select its pods. Empty where its selector has more than labels.
     pub pod_selector: BTreeMap<String, String>,
-    /// Where pods of the namespace reach the target, where its kind tells: the address
-    /// to which an adapter appends the path of the API that it speaks.
+    /// Base URL of the target for pods of the namespace, where its kind has one: an adapter appends
+    /// the path of its API.
     pub url: Option<String>,
-    /// What sets the number of its pods, or why nothing does.
+    /// The object that scales its pods, or why none does.
     pub scale: Result<ObjectReference, String>,
-    /// Why containers cannot be added to the pods by way of [`Self::workload`]. Where
-    /// there is no reason, that is a Deployment or StatefulSet.
+    /// Why containers cannot be injected through [`Self::workload`]. `Ok` only for a Deployment or
+    /// StatefulSet.
     pub injection: Result<(), String>,
 }
 
-/// Why nothing is resolved.
+/// Why a target is not resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unresolved {
-    /// Nothing is wrong: this must be read first.
-    Look(Look),
-    /// The target or what is behind it is missing: one of the reasons of
-    /// `TargetResolved`, and a line that says what and what to do.
+    /// This query has no result yet.
+    Needs(Query),
+    /// The target or its workload is missing.
     Missing {
         /// [`reason::TARGET_NOT_FOUND`], [`reason::KIND_NOT_SERVED`] or
         /// [`reason::NO_WORKLOAD`].
@@ -70,14 +66,14 @@ pub enum Unresolved {
     },
 }
 
-impl From<Look> for Unresolved {
-    fn from(look: Look) -> Self {
-        Self::Look(look)
+impl From<Query> for Unresolved {
+    fn from(query: Query) -> Self {
+        Self::Needs(query)
     }
 }
 
 impl Unresolved {
-    /// The target is there; what makes its pods is not.
+    /// The target exists, its workload does not.
     fn no_workload(message: String) -> Self {
         Self::Missing {
             reason: reason::NO_WORKLOAD,
@@ -86,27 +82,27 @@ impl Unresolved {
     }
 }
 
-/// What stands behind `target`, by what was read of it.
+/// Resolves `target` from the results so far.
 ///
 /// # Errors
-/// Something is to be read first, or is missing.
-pub fn resolve(target: &ObjectReference, view: &View) -> Result<Resolved, Unresolved> {
+/// A query is needed first, or something is missing.
+pub fn resolve(target: &ObjectReference, results: &QueryResults) -> Result<Resolved, Unresolved> {
     let row = TargetKind::find(&target.api_version, &target.kind);
     let Some((row, module)) = row.and_then(|row| Some((row, module_of(row)?))) else {
         return Err(Unresolved::Missing {
             reason: reason::KIND_NOT_SERVED,
             message: format!(
-                "nobody can bind to a {}: bind to one of {}",
+                "actors cannot bind to a {}: bind to one of {}",
                 target.kind,
                 targets::list()
             ),
         });
     };
-    module(&the_target(row, target, view)?, view)
+    module(&the_target(row, target, results)?, results)
 }
 
-/// One kind's way from the target to what is behind it.
-type Module = fn(&Target, &View) -> Result<Resolved, Unresolved>;
+/// The resolver of one kind.
+type Module = fn(&Target, &QueryResults) -> Result<Resolved, Unresolved>;
 
 fn module_of(row: &TargetKind) -> Option<Module> {
     let modules: [(&TargetKind, Module); targets::ALL.len()] = [
@@ -142,10 +138,10 @@ fn module_of(row: &TargetKind) -> Option<Module> {
 fn the_target<'a>(
     row: &'static TargetKind,
     target: &ObjectReference,
-    view: &'a View,
+    results: &'a QueryResults,
 ) -> Result<Target<'a>, Unresolved> {
-    let object = match view.object(row.group, row.kind, &target.name)? {
-        Seen::NotServed => {
+    let object = match results.object(row.group, row.kind, &target.name)? {
+        QueryResult::NotServed => {
             return Err(Unresolved::Missing {
                 reason: reason::KIND_NOT_SERVED,
                 message: format!(
@@ -154,7 +150,7 @@ fn the_target<'a>(
                 ),
             });
         }
-        Seen::Objects(objects) => objects.first(),
+        QueryResult::Objects(objects) => objects.first(),
     };
     let Some(object) = object else {
         return Err(Unresolved::Missing {

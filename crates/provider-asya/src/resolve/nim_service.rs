@@ -1,8 +1,8 @@
 //! NVIDIA's NIMService: Deployment and Service of its own name; over several nodes a
 //! `LeaderWorkerSet` `<name>-lws`; on the platform `kserve` an InferenceService.
 //!
-//! All have it as controller. The Service has port 8000 unless `spec.expose.service.port`
-//! says otherwise, and leads to the leader where there are several nodes; all pods of a
+//! It is the controller of all of them. The Service has port 8000 unless `spec.expose.service.port`
+//! sets another one, and leads to the leader where there are several nodes; all pods of a
 //! `LeaderWorkerSet` carry `leaderworkerset.sigs.k8s.io/name`. Where `spec.replicas` is
 //! set, the operator sets the Deployment back to it.
 //! Source: NVIDIA/k8s-nim-operator v3.1, `api/apps/v1alpha1/nimservice_types.go`,
@@ -10,17 +10,17 @@
 
 use super::object::{is_set, name};
 use super::target::{DEPLOYMENT, Kind, Maker, Target};
-use super::{Resolved, Unresolved, View};
+use super::{QueryResults, Resolved, Unresolved};
 
 const OPERATOR: Maker = Maker {
     name: "the NIM operator",
     conditions: &["Ready"],
 };
 const LEADER_WORKER_SET: Kind = ("leaderworkerset.x-k8s.io", "LeaderWorkerSet");
-/// Port of a NIM unless its NIMService says otherwise.
+/// Default port of a NIM.
 const PORT: u64 = 8000;
 
-pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolved> {
+pub(super) fn resolve(target: &Target, results: &QueryResults) -> Result<Resolved, Unresolved> {
     let nim = target.name();
     if target
         .text("/spec/inferencePlatform")
@@ -35,9 +35,9 @@ pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolv
     let port = port.and_then(serde_json::Value::as_u64).unwrap_or(PORT);
     let url = Some(format!("http://{nim}:{port}"));
     if is_set(target.object, "/spec/multiNode") {
-        return several_nodes(target, view, url);
+        return several_nodes(target, results, url);
     }
-    let deployment = target.made(view, &OPERATOR, DEPLOYMENT, nim)?;
+    let deployment = target.made(results, &OPERATOR, DEPLOYMENT, nim)?;
     let mut resolved = target.run_by(deployment, url);
     if is_set(target.object, "/spec/replicas") {
         resolved.scale = Err(
@@ -50,11 +50,11 @@ pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolv
 
 fn several_nodes(
     target: &Target,
-    view: &View,
+    results: &QueryResults,
     url: Option<String>,
 ) -> Result<Resolved, Unresolved> {
     let lws = format!("{}-lws", target.name());
-    let set = target.made(view, &OPERATOR, LEADER_WORKER_SET, &lws)?;
+    let set = target.made(results, &OPERATOR, LEADER_WORKER_SET, &lws)?;
     let labels = [("leaderworkerset.sigs.k8s.io/name", name(set))];
     Ok(Resolved {
         scale: Err(

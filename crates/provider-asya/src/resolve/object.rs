@@ -1,4 +1,4 @@
-//! What any object says of itself.
+//! Accessors for fields that any object has.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     text.unwrap_or_default()
 }
 
-/// An object by its own words.
+/// Reference to an object.
 pub(super) fn reference(object: &Value) -> ObjectReference {
     ObjectReference {
         api_version: text(object, "/apiVersion").to_owned(),
@@ -36,7 +36,7 @@ pub(super) fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// Whether a field says anything. `null` and no field are the same.
+/// Whether a field has a value. `null` and a missing field are the same.
 pub(super) fn is_set(object: &Value, pointer: &str) -> bool {
     object
         .pointer(pointer)
@@ -72,34 +72,34 @@ pub(super) fn selector(workload: &Value) -> BTreeMap<String, String> {
     serde_json::from_value(selector["matchLabels"].clone()).unwrap_or_default()
 }
 
-/// The first of these conditions that is not True and says why: its type and its words.
-pub(super) fn complaint(
+/// Type and message, else reason, of the first of these conditions that is not True.
+pub(super) fn failing_condition(
     object: &Value,
     conditions: &[&'static str],
 ) -> Option<(&'static str, String)> {
     let listed = object["status"]["conditions"].as_array()?;
-    conditions.iter().find_map(|wanted| {
+    conditions.iter().find_map(|type_| {
         let condition = listed
             .iter()
-            .find(|condition| condition["type"] == *wanted)?;
-        let words = [text(condition, "/message"), text(condition, "/reason")];
-        let words = words.into_iter().find(|words| !words.trim().is_empty())?;
-        let words = quote(words).trim_end_matches('.').to_owned();
-        (condition["status"] != "True").then_some((*wanted, words))
+            .find(|condition| condition["type"] == *type_)?;
+        let texts = [text(condition, "/message"), text(condition, "/reason")];
+        let cause = texts.into_iter().find(|text| !text.trim().is_empty())?;
+        let cause = quote(cause).trim_end_matches('.').to_owned();
+        (condition["status"] != "True").then_some((*type_, cause))
     })
 }
 
-/// Like `Deployment "phi"`, with the group where that is not Kubernetes' own.
-pub(super) fn say(reference: &ObjectReference) -> String {
-    say_named(
+/// Display form such as `Deployment "phi"`, with the group where it is not Kubernetes' own.
+pub(super) fn display(reference: &ObjectReference) -> String {
+    display_named(
         group_of(&reference.api_version),
         &reference.kind,
         &reference.name,
     )
 }
 
-/// The same by its parts, on one line: nobody checks what an owner reference says.
-pub(super) fn say_named(group: &str, kind: &str, name: &str) -> String {
+/// [`display`] by parts, quoted on one line: the API server does not validate owner references.
+pub(super) fn display_named(group: &str, kind: &str, name: &str) -> String {
     quote(&match group {
         "apps" | "" => format!("{kind} {name:?}"),
         group => format!("{kind} {name:?} ({group})"),

@@ -13,26 +13,26 @@ use serde_json::Value;
 
 use super::ray_cluster::pods_of;
 use super::target::{Kind, Maker, Target};
-use super::{Resolved, Unresolved, View};
+use super::{QueryResults, Resolved, Unresolved};
 
 const KUBERAY: Maker = Maker {
     name: "KubeRay",
     conditions: &["Ready"],
 };
 const RAY_CLUSTER: Kind = ("ray.io", "RayCluster");
-/// Port of Ray Serve unless somebody says otherwise.
+/// Default port of Ray Serve.
 const SERVE_PORT: u64 = 8000;
 /// Name of that port.
 const SERVE: &str = "serve";
 /// Longest name of a Service that KubeRay gives: it keeps the end.
 const NAME_MAX: usize = 50;
 
-pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolved> {
+pub(super) fn resolve(target: &Target, results: &QueryResults) -> Result<Resolved, Unresolved> {
     let active = target.text("/status/activeServiceStatus/rayClusterName");
     if active.is_empty() {
         return Err(target.waits(&KUBERAY, "has no active RayCluster yet"));
     }
-    let cluster = target.made(view, &KUBERAY, RAY_CLUSTER, active)?;
+    let cluster = target.made(results, &KUBERAY, RAY_CLUSTER, active)?;
     Ok(pods_of(target, cluster, Some(url(target))))
 }
 
@@ -50,7 +50,7 @@ fn url(target: &Target) -> String {
     format!("http://{name}:{port}")
 }
 
-/// The port that a list calls `serve`.
+/// The port named `serve` of a list.
 fn port(ports: &Value, field: &str) -> Option<u64> {
     let mut ports = ports.as_array()?.iter();
     ports.find(|port| port["name"] == SERVE)?[field].as_u64()

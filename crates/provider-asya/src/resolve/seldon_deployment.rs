@@ -3,8 +3,8 @@
 //! A Deployment for each `componentSpecs` of each predictor, one for each explainer, and
 //! names made of containers' names or a hash: so they are found by label and owner, not
 //! by name. The label `seldon-deployment-id` is the name, hashed where that is longer than
-//! a label may be. With several of them the SeldonDeployment itself stands for all; no
-//! containers can be added then, since nobody says to which.
+//! a label may be. With several of them the SeldonDeployment itself is the workload; no
+//! containers can be injected then, since it is unknown into which.
 //!
 //! `status.address.url` is the Service of the first predictor with the path of its
 //! protocol; adapters append that themselves, so the path is cut off. `/scale` sets
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::object::{is_set, name};
 use super::target::{DEPLOYMENT, Maker, Target};
-use super::{Resolved, Seen, Unresolved, View};
+use super::{QueryResult, QueryResults, Resolved, Unresolved};
 
 const SELDON: Maker = Maker {
     name: "Seldon",
@@ -29,7 +29,7 @@ const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "seldon-core")
 /// Longest value of a label.
 const LABEL_MAX: usize = 63;
 
-pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolved> {
+pub(super) fn resolve(target: &Target, results: &QueryResults) -> Result<Resolved, Unresolved> {
     let is_label = target.name().len() <= LABEL_MAX;
     let label = if is_label {
         (ID, target.name())
@@ -37,19 +37,19 @@ pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolv
         MANAGED_BY
     };
     let (group, kind) = DEPLOYMENT;
-    let listed: &[Value] = match view.labelled(group, kind, &[label])? {
-        Seen::NotServed => &[],
-        Seen::Objects(objects) => objects,
+    let listed: &[Value] = match results.labelled(group, kind, &[label])? {
+        QueryResult::NotServed => &[],
+        QueryResult::Objects(objects) => objects,
     };
     let own: Vec<&Value> = listed
         .iter()
         .filter(|object| target.controls(object))
         .collect();
-    // Of a hashed name nothing is known that its pods alone would carry.
+    // No label of the pods is known for a hashed name.
     let of_pods: &[_] = if is_label { &[label] } else { &[] };
     let mut resolved = match own.as_slice() {
         [] => return Err(target.waits(&SELDON, "has not made a Deployment of it yet")),
-        [deployment] => target.run_by(target.lasting(deployment, &SELDON)?, url(target)),
+        [deployment] => target.run_by(target.unless_deleted(deployment, &SELDON)?, url(target)),
         several => Resolved {
             injection: Err(which(several)),
             ..target.labelled_by(target.object, of_pods, url(target))
@@ -73,7 +73,7 @@ fn which(several: &[&Value]) -> String {
     )
 }
 
-/// Why `spec.replicas` has no effect.
+/// Why `spec.replicas` has no effect; none where it has.
 fn own_count(object: &Value) -> Option<String> {
     let predictors = object["spec"]["predictors"].as_array()?;
     let place = predictors

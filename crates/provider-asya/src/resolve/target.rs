@@ -1,4 +1,4 @@
-//! A target that is there, and what its own controller has made of it.
+//! An existing target, and the objects that its own controller has made.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,10 @@ use actor::binding::targets::{Injection, Scale, TargetKind};
 use serde_json::Value;
 
 use super::object::{
-    complaint, controller, is_being_deleted, name, reference, say, say_named, selector, text, uid,
+    controller, display, display_named, failing_condition, is_being_deleted, name, reference,
+    selector, text, uid,
 };
-use super::{Look, Resolved, Seen, Unresolved, View};
+use super::{Query, QueryResult, QueryResults, Resolved, Unresolved};
 
 /// Group and kind of what makes pods.
 pub(super) type Kind = (&'static str, &'static str);
@@ -17,7 +18,7 @@ pub(super) type Kind = (&'static str, &'static str);
 pub(super) const DEPLOYMENT: Kind = ("apps", "Deployment");
 pub(super) const STATEFUL_SET: Kind = ("apps", "StatefulSet");
 
-/// A target that is there.
+/// An existing target.
 pub(super) struct Target<'a> {
     pub(super) row: &'static TargetKind,
     pub(super) object: &'a Value,
@@ -25,18 +26,17 @@ pub(super) struct Target<'a> {
 
 /// The controller of a target's kind.
 pub(super) struct Maker {
-    /// As messages call it.
+    /// Its name in messages.
     pub(super) name: &'static str,
-    /// Conditions of the target that say why something is not made yet, the most telling
-    /// first.
+    /// Conditions of the target that explain why an object is not made yet, the most specific first.
     pub(super) conditions: &'static [&'static str],
 }
 
-/// What is there under the name that the target's controller would give.
+/// What exists under the name that the target's controller would give.
 pub(super) enum Behind<'a> {
     /// What that controller has made.
     Made(&'a Value),
-    /// Something of the same name that it has not made.
+    /// Another object of that name.
     Foreign(&'a Value),
     /// Nothing.
     Absent,
@@ -64,16 +64,16 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// What is there under that name.
+    /// What exists under that name.
     pub(super) fn behind(
         &self,
-        view: &'a View,
+        results: &'a QueryResults,
         (group, kind): Kind,
         name: &str,
-    ) -> Result<Behind<'a>, Look> {
-        let found = match view.object(group, kind, name)? {
-            Seen::NotServed => None,
-            Seen::Objects(objects) => objects.first(),
+    ) -> Result<Behind<'a>, Query> {
+        let found = match results.object(group, kind, name)? {
+            QueryResult::NotServed => None,
+            QueryResult::Objects(objects) => objects.first(),
         };
         Ok(match found {
             Some(object) if self.controls(object) => Behind::Made(object),
@@ -82,26 +82,29 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// What the target's controller has made under that name.
+    /// The object that the target's controller has made under that name.
     ///
     /// # Errors
-    /// It is to be read first, is not there, goes away, or is somebody else's.
+    /// It must be read first, is missing, is being deleted, or belongs to another owner.
     pub(super) fn made(
         &self,
-        view: &'a View,
+        results: &'a QueryResults,
         maker: &Maker,
         kind: Kind,
         name: &str,
     ) -> Result<&'a Value, Unresolved> {
-        match self.behind(view, kind, name)? {
-            Behind::Made(object) => self.lasting(object, maker),
+        match self.behind(results, kind, name)? {
+            Behind::Made(object) => self.unless_deleted(object, maker),
             Behind::Foreign(object) => Err(self.foreign(object, maker)),
             Behind::Absent => Err(self.not_made(maker, kind, name)),
         }
     }
 
-    /// That object, unless it goes away.
-    pub(super) fn lasting(
+    /// That object.
+    ///
+    /// # Errors
+    /// It is being deleted.
+    pub(super) fn unless_deleted(
         &self,
         object: &'a Value,
         maker: &Maker,
@@ -111,7 +114,7 @@ impl<'a> Target<'a> {
         }
         Err(Unresolved::no_workload(format!(
             "{} of {} is being deleted: wait until {} makes it anew",
-            say(&reference(object)),
+            display(&reference(object)),
             self.reference(),
             maker.name
         )))
@@ -119,31 +122,30 @@ impl<'a> Target<'a> {
 
     /// The target's controller has not made that object yet.
     pub(super) fn not_made(&self, maker: &Maker, (group, kind): Kind, name: &str) -> Unresolved {
-        let wanted = say_named(group, kind, name);
+        let wanted = display_named(group, kind, name);
         self.waits(maker, &format!("has not made {wanted} yet"))
     }
 
-    /// The target's controller has yet to do something; what keeps it, the target's own
-    /// conditions say best.
+    /// The target's controller has yet to do something; a condition of the target may explain it.
     pub(super) fn waits(&self, maker: &Maker, what: &str) -> Unresolved {
         let target = self.reference();
-        let why = match complaint(self.object, maker.conditions) {
-            Some((condition, words)) => format!("condition {condition} of {target} says: {words}"),
+        let why = match failing_condition(self.object, maker.conditions) {
+            Some((condition, cause)) => format!("condition {condition} of {target} says: {cause}"),
             None => format!("see the status of {target}"),
         };
         Unresolved::no_workload(format!("{} {what}: {why}", maker.name))
     }
 
-    /// Something has the name that the target's controller would give.
+    /// Another object has the name that the target's controller would give.
     pub(super) fn foreign(&self, object: &Value, maker: &Maker) -> Unresolved {
-        let (taken, target) = (say(&reference(object)), self.reference());
+        let (taken, target) = (display(&reference(object)), self.reference());
         let message = match controller(object) {
             Some((owner, _)) if owner.is_same_object(&target) => {
                 format!("{taken} belongs to an earlier {target}: wait until it is gone")
             }
             Some((owner, _)) => format!(
                 "{taken} belongs to {}, not to {target}: rename one of them, for {} wants that name",
-                say(&owner),
+                display(&owner),
                 maker.name
             ),
             None => format!(
@@ -154,7 +156,7 @@ impl<'a> Target<'a> {
         Unresolved::no_workload(message)
     }
 
-    /// The pods are made by the template of that Deployment or StatefulSet.
+    /// The target whose pods a Deployment or StatefulSet makes.
     pub(super) fn run_by(&self, workload: &Value, url: Option<String>) -> Resolved {
         let resolved = self.made_by(workload, selector(workload), url);
         Resolved {
@@ -163,7 +165,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The pods are made by that object, and have these labels.
+    /// The target whose pods an object makes, with these labels.
     pub(super) fn labelled_by(
         &self,
         object: &Value,
@@ -196,7 +198,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Whether the kind lets containers into its pods at all.
+    /// Whether containers can be injected into pods of the kind.
     fn injection(&self) -> Result<(), String> {
         match self.row.injection {
             Injection::Possible | Injection::Fragile(_) => Ok(()),
@@ -205,7 +207,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether the pods can be told from others by labels.
+/// Whether labels alone select the pods.
 fn followable(workload: &Value) -> Result<(), String> {
     if !selector(workload).is_empty() {
         return Ok(());
@@ -216,7 +218,7 @@ fn followable(workload: &Value) -> Result<(), String> {
     ))
 }
 
-/// The row of what controls an object, where that is a kind of the table.
+/// The controller of an object, where its kind is a row of the table.
 pub(super) fn known_controller(object: &Value) -> Option<(&'static TargetKind, ObjectReference)> {
     let (owner, _) = controller(object)?;
     Some((TargetKind::find(&owner.api_version, &owner.kind)?, owner))

@@ -6,15 +6,15 @@
 //! `operator/internal/controller/vllmruntime_controller.go`.
 
 use super::target::{DEPLOYMENT, Maker, Target};
-use super::{Resolved, Unresolved, View};
+use super::{QueryResults, Resolved, Unresolved};
 
 const OPERATOR: Maker = Maker {
     name: "vLLM's operator",
     conditions: &[],
 };
 
-pub(super) fn resolve(target: &Target, view: &View) -> Result<Resolved, Unresolved> {
+pub(super) fn resolve(target: &Target, results: &QueryResults) -> Result<Resolved, Unresolved> {
     let name = target.name();
-    let deployment = target.made(view, &OPERATOR, DEPLOYMENT, name)?;
+    let deployment = target.made(results, &OPERATOR, DEPLOYMENT, name)?;
     Ok(target.run_by(deployment, Some(format!("http://{name}"))))
 }

@@ -1,11 +1,11 @@
 //! Deployment and StatefulSet: the target is the workload.
 //!
 //! Their `spec.selector` is immutable and, for what people write by hand or by chart,
-//! labels alone. Charts of Triton and of vLLM's production stack make Deployments.
+//! labels only. Charts of Triton and of vLLM's production stack make Deployments.
 //! Source: Kubernetes `apps/v1`.
 //!
-//! Who names what KAITO or another known controller has made gets no further than by
-//! the name of that controller's own object: the same reasons hold.
+//! For a workload of KAITO or of another known controller the same restrictions hold as for that
+//! controller's own object.
 
 use actor::binding::targets::{Injection, SELDON_DEPLOYMENT, Scale};
 

@@ -1,4 +1,4 @@
-//! A limit on the rate of calls, shared by all queues of one account or broker.
+//! Rate limits of calls, shared by all queues of one account or broker.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,44 +7,44 @@ use std::time::Duration;
 use prometheus_client::metrics::counter::Counter;
 use tokio::time::Instant;
 
-/// How many calls there may be.
+/// A rate of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     /// Calls per second, at least 1.
     pub per_second: u32,
-    /// Calls that are let through at once after a time of rest.
+    /// Calls that need not wait after a pause.
     pub burst: u32,
 }
 
-/// Lets a burst of calls through at once, and after that one per interval.
+/// A token bucket: a burst of calls at once, then one per interval.
 #[derive(Debug)]
 pub struct RateLimit {
     interval: Duration,
     burst: u32,
-    /// When the budget would be whole again, if nobody called until then.
-    whole_at: Mutex<Option<Instant>>,
+    /// When the bucket is full again without further calls.
+    full_at: Mutex<Option<Instant>>,
     calls: Counter,
 }
 
 impl RateLimit {
-    /// A limit of that rate.
-    pub fn of(rate: Rate) -> Self {
+    /// A limit of this rate.
+    pub fn new(rate: Rate) -> Self {
         Self {
             interval: Duration::from_secs(1) / rate.per_second.max(1),
             burst: rate.burst,
-            whole_at: Mutex::new(None),
+            full_at: Mutex::new(None),
             calls: Counter::default(),
         }
     }
 
-    /// This limit, with its turns counted by `calls`.
+    /// This limit, with its calls counted by `calls`.
     #[must_use]
     pub fn counted_by(self, calls: Counter) -> Self {
         Self { calls, ..self }
     }
 
-    /// Waits until it is this call's turn. Turns are given in the order of the calls.
-    pub async fn turn(&self) {
+    /// Waits until this call may be made; calls are made in order of arrival.
+    pub async fn acquire(&self) {
         self.calls.inc();
         let wait = self.reserve(Instant::now());
         if !wait.is_zero() {
@@ -53,15 +53,15 @@ impl RateLimit {
     }
 
     fn reserve(&self, now: Instant) -> Duration {
-        let mut whole_at = self.whole_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = whole_at.map_or(now, |whole_at| whole_at.max(now)) + self.interval;
-        *whole_at = Some(next);
+        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = full_at.map_or(now, |full_at| full_at.max(now)) + self.interval;
+        *full_at = Some(next);
         next.saturating_duration_since(now + self.interval * self.burst)
     }
 }
 
-/// The limits of all accounts, each the same one for whoever asks: configs that lead to one account
-/// share it, and a client that is made anew begins with no new burst.
+/// Rate limits by account. All ProviderConfigs of one account share its limit, and a new client gets
+/// no new burst.
 #[derive(Debug)]
 pub struct Limits {
     rate: Rate,
@@ -70,8 +70,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Limits of that rate each, all counted by `calls`.
-    pub fn of_each(rate: Rate, calls: Counter) -> Self {
+    /// Limits of this rate each, all counted by `calls`.
+    pub fn new(rate: Rate, calls: Counter) -> Self {
         Self {
             rate,
             calls,
@@ -79,8 +79,8 @@ impl Limits {
         }
     }
 
-    /// The limit of this account.
-    pub fn of(&self, account: &str) -> Arc<RateLimit> {
+    /// Limit of an account.
+    pub fn for_account(&self, account: &str) -> Arc<RateLimit> {
         let mut known = self
             .by_account
             .lock()
@@ -88,7 +88,7 @@ impl Limits {
         if let Some(limit) = known.get(account) {
             return limit.clone();
         }
-        let limit = RateLimit::of(self.rate).counted_by(self.calls.clone());
+        let limit = RateLimit::new(self.rate).counted_by(self.calls.clone());
         let limit = Arc::new(limit);
         known.insert(account.to_owned(), limit.clone());
         limit
@@ -100,23 +100,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_calls_an_account_shares_its_limit() {
+    fn clients_of_an_account_share_its_limit() {
         let rate = Rate {
             per_second: 1,
             burst: 10,
         };
-        let limits = Limits::of_each(rate, Counter::default());
+        let limits = Limits::new(rate, Counter::default());
         let now = Instant::now();
-        let waits = |account| limits.of(account).reserve(now).as_secs();
+        let waits = |account| limits.for_account(account).reserve(now).as_secs();
         let first: Vec<u64> = (0..11).map(|_| waits("east")).collect();
         assert_eq!(first, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
-        assert_eq!(waits("east"), 2, "asked for anew, it is no new one");
-        assert_eq!(waits("west"), 0, "another account's is another");
+        assert_eq!(waits("east"), 2, "the same limit each time");
+        assert_eq!(waits("west"), 0, "another account has its own");
     }
 
     #[test]
-    fn a_burst_passes_and_then_one_call_per_interval() {
-        let limit = RateLimit::of(Rate {
+    fn after_a_burst_there_is_one_call_per_interval() {
+        let limit = RateLimit::new(Rate {
             per_second: 2,
             burst: 20,
         });
@@ -125,6 +125,6 @@ mod tests {
         assert!(waits[..20].iter().all(|wait| *wait == 0), "{waits:?}");
         assert_eq!(waits[20..], [500, 1000, 1500]);
         let later = now + Duration::from_mins(1);
-        assert!(limit.reserve(later).is_zero(), "the budget comes back");
+        assert!(limit.reserve(later).is_zero(), "the bucket is full again");
     }
 }

@@ -1,10 +1,8 @@
-//! What a queueing system must be able to do for a Queue, and what is seen there.
+//! Queues at brokers and services: one module per system behind the trait [`ExternalQueue`].
 //!
-//! One implementation per system, [`rabbitmq`] and [`sqs`], behind the trait
-//! [`ExternalQueue`]. An implementation decides nothing: it looks, and does as
-//! it is told by [`crate::plan`].
+//! An implementation decides nothing: it observes, and executes what [`crate::plan`] decides.
 
-pub mod fault;
+mod error;
 pub mod limit;
 pub mod rabbitmq;
 pub mod sqs;
@@ -14,136 +12,136 @@ use std::fmt;
 use actor::queue::Location;
 use futures::future::BoxFuture;
 
-pub use self::fault::Fault;
+pub use self::error::TransportError;
 use crate::counters::Counters;
 
-/// One queue at a broker or service, and the way to it.
+/// One queue at a broker or service.
 ///
 /// # Guarantees
-/// Every method may be called again after any crash: creation takes what is
-/// there, and deletion of what is gone succeeds.
+/// Every method is idempotent and may be called again after a crash: creation takes what exists, and
+/// deletion of what is missing succeeds.
 pub trait ExternalQueue: Send + Sync {
-    /// Where the queue would be made now, as far as that is known without asking.
+    /// Location at which the queue would be created now, as far as it is known without a call.
     fn location(&self) -> Location;
 
-    /// Looks at the queue and changes nothing.
-    fn observe(&self, depth: Depth) -> BoxFuture<'_, Result<Observation, Fault>>;
+    /// Observes the queue and changes nothing.
+    fn observe(&self, depth: Depth) -> BoxFuture<'_, Result<Observation, TransportError>>;
 
-    /// Makes the queue with everything that belongs to it.
-    fn create(&self) -> BoxFuture<'_, Result<(), Fault>>;
+    /// Creates the queue with everything that belongs to it.
+    fn create(&self) -> BoxFuture<'_, Result<(), TransportError>>;
 
-    /// Writes the settings that may change, and whatever of the queue's surroundings is missing.
-    fn update(&self) -> BoxFuture<'_, Result<(), Fault>>;
+    /// Writes settings that may change, and creates missing objects that belong to the queue.
+    fn update(&self) -> BoxFuture<'_, Result<(), TransportError>>;
 
-    /// Deletes the queue with whatever it holds, and its dead-letter queue.
-    fn delete(&self) -> BoxFuture<'_, Result<(), Fault>>;
+    /// Deletes the queue with its messages, and everything that belongs to it.
+    fn delete(&self) -> BoxFuture<'_, Result<(), TransportError>>;
 }
 
-/// How much is looked at.
+/// How much an observation reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// What one call tells.
-    Glance,
-    /// That, and the dead letters: where dead-lettering is on, one call more.
-    Letters,
-    /// Everything: at first contact, before every change, and hourly.
-    Whole,
+    /// One API call: counters and visible drift; reads no bindings and no owner tags of SQS.
+    Quick,
+    /// [`Depth::Quick`], and the dead letters: one more call where dead-lettering is on.
+    WithDeadLetters,
+    /// Everything: at first contact, before every change, and each
+    /// [`resync_interval`](crate::timings::Timings::resync_interval).
+    Full,
 }
 
-/// What is seen of a queue.
+/// Result of an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
-    /// It is not there.
-    Absent,
-    /// It is there.
-    Present(Box<Found>),
+    /// The queue does not exist.
+    Missing,
+    /// The queue exists.
+    Present(Box<ObservedQueue>),
 }
 
-/// A queue that is there.
+/// A queue that exists.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
-    /// Whose it is.
-    pub mark: Mark,
-    /// Its URL, on SQS.
+pub struct ObservedQueue {
+    /// Its owner.
+    pub owner: Ownership,
+    /// URL, on SQS.
     pub url: Option<String>,
-    /// Its ARN, on SQS.
+    /// ARN, on SQS.
     pub arn: Option<String>,
     /// Where it was found.
     pub location: Location,
-    /// Messages in it; unknown while the broker has not counted them. Dead letters are among
-    /// them only where more than a glance was taken.
+    /// Numbers of messages; unknown while the broker has not counted them. A quick observation
+    /// counts no dead letters.
     pub counters: Option<Counters>,
-    /// Everything that would be lost with it, dead letters included; known
-    /// after a whole look.
+    /// Messages that would be lost with it, dead letters included; known after a full observation.
     pub held: Option<u64>,
-    /// In what it differs from what is wanted.
+    /// Differences between desired and observed state.
     pub drift: Vec<Drift>,
     /// Why it cannot be used, where it cannot.
     pub unusable: Option<String>,
-    /// The policy that stands in the way of ours, in words.
+    /// The policy that shadows ours, or that ours shadows, as a message.
     pub shadowed: Option<String>,
 }
 
-impl Found {
-    /// Whether something differs that could be written.
+impl ObservedQueue {
+    /// Whether there is drift that can be corrected.
     pub fn has_settable_drift(&self) -> bool {
         let mut drift = self.drift.iter();
         drift.any(|drift| drift.kind == DriftKind::Settable)
     }
 
-    /// Adds this count of dead letters, where the broker counts at all.
-    fn count_letters(&mut self, letters: Option<u64>) {
+    /// Sets the number of dead letters, where the broker counts messages.
+    fn set_dead_letters(&mut self, count: Option<u64>) {
         if let Some(counters) = &mut self.counters {
-            counters.dead_lettered = letters;
+            counters.dead_lettered = count;
         }
     }
 
-    /// Whether glances may show a difference although nothing is to be done.
+    /// Whether quick observations may show drift although there is nothing to do.
     pub fn may_look_different(&self) -> bool {
         self.shadowed.is_some() || self.has_settable_drift()
     }
 }
 
-/// Whose a queue is.
+/// Owner of a queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Mark {
-    /// Not looked at this time.
+pub enum Ownership {
+    /// Not read by this observation.
     #[default]
     Unread,
-    /// Nobody's.
-    None,
-    /// The owner with this mark.
-    Of(String),
+    /// None.
+    Unowned,
+    /// The owner with this tag.
+    OwnedBy(String),
 }
 
-/// One difference between a queue and what is wanted.
+/// One difference between desired and observed state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drift {
-    /// What differs, in the words of `forProvider` where it has one.
+    /// What differs: the field of `forProvider` where there is one.
     pub what: String,
-    /// As it is.
+    /// Observed value.
     pub have: String,
-    /// As it should be.
+    /// Desired value.
     pub want: String,
-    /// Whether anything can be done.
+    /// Whether it can be corrected.
     pub kind: DriftKind,
 }
 
-/// What can be done about a difference.
+/// Whether a difference can be corrected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DriftKind {
-    /// It is written.
+    /// It is corrected.
     Settable,
-    /// It was decided when the queue was made.
+    /// It was decided when the queue was created.
     Fixed,
-    /// Writing it could lose messages.
+    /// Correcting it could lose messages.
     Withheld,
 }
 
 impl Drift {
-    /// A difference that is written.
+    /// A difference that is corrected.
     pub fn settable(what: &str, have: impl fmt::Display, want: impl fmt::Display) -> Self {
-        Self::of(
+        Self::new(
             DriftKind::Settable,
             what,
             have.to_string(),
@@ -151,14 +149,14 @@ impl Drift {
         )
     }
 
-    /// A difference for good.
+    /// A difference that cannot be corrected.
     pub fn fixed(what: &str, have: impl fmt::Display, want: impl fmt::Display) -> Self {
-        Self::of(DriftKind::Fixed, what, have.to_string(), want.to_string())
+        Self::new(DriftKind::Fixed, what, have.to_string(), want.to_string())
     }
 
-    /// A difference that is left alone for the messages' sake.
+    /// A difference that is kept, since correcting it could lose messages.
     pub fn withheld(what: &str, have: impl fmt::Display, want: impl fmt::Display) -> Self {
-        Self::of(
+        Self::new(
             DriftKind::Withheld,
             what,
             have.to_string(),
@@ -166,7 +164,7 @@ impl Drift {
         )
     }
 
-    fn of(kind: DriftKind, what: &str, have: String, want: String) -> Self {
+    fn new(kind: DriftKind, what: &str, have: String, want: String) -> Self {
         let what = what.to_owned();
         Self {
             what,

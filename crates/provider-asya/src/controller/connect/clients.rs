@@ -1,4 +1,4 @@
-//! Clients of brokers and services, one per config, made from its Secrets.
+//! Clients of brokers and services: one of each config, made from its Secrets.
 
 use std::collections::BTreeMap;
 
@@ -10,55 +10,55 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use tokio::time::Instant;
 
-use super::{Backend, Config, Connector, Kept, Reason, text};
+use super::{Backend, CachedClient, ConnectError, Connector, ResolvedConfig, text};
 use crate::tenancy;
-use crate::transport::Fault;
+use crate::transport::TransportError;
 use crate::transport::rabbitmq::Broker;
 use crate::transport::rabbitmq::api::{Api as RabbitMqApi, Login};
 use crate::transport::sqs::Service;
 
-/// What a Secret holds.
+/// Data of a Secret.
 type SecretData = BTreeMap<String, k8s_openapi::ByteString>;
 
 impl Connector {
-    /// The client for this config, or a new one where the config or its Secrets changed.
+    /// The client of a config; a new one where the config or its Secrets have changed.
     pub(super) async fn backend(
         &self,
-        config: &Config,
+        config: &ResolvedConfig,
         region: &str,
         secrets: Vec<Vec<u8>>,
-        make: impl AsyncFnOnce(&[Vec<u8>]) -> Result<Backend, Fault>,
-    ) -> Result<Backend, Reason> {
+        make: impl AsyncFnOnce(&[Vec<u8>]) -> Result<Backend, TransportError>,
+    ) -> Result<Backend, ConnectError> {
         let key = config.key(region);
         {
             let mut clients = self.lock();
-            if let Some(kept) = clients.get_mut(&key)
-                && kept.version == config.version
-                && kept.secrets == secrets
+            if let Some(cached) = clients.get_mut(&key)
+                && cached.version == config.version
+                && cached.secrets == secrets
             {
-                // Only Secrets that were read again are fresh again.
-                if !self.is_fresh(kept) {
-                    kept.read = Some(Instant::now());
+                // These Secrets were read a moment ago.
+                if !self.is_fresh(cached) {
+                    cached.read = Some(Instant::now());
                 }
-                return Ok(kept.backend.clone());
+                return Ok(cached.backend.clone());
             }
         }
         let backend = make(&secrets).await.map_err(text)?;
-        let kept = Kept {
+        let cached = CachedClient {
             version: config.version.clone(),
             read: Some(Instant::now()),
             secrets,
             backend: backend.clone(),
         };
-        self.lock().insert(key, kept);
+        self.lock().insert(key, cached);
         Ok(backend)
     }
 
     pub(super) async fn rabbitmq_secrets(
         &self,
-        config: &Config,
+        config: &ResolvedConfig,
         connection: &RabbitMqConnection,
-    ) -> Result<Vec<Vec<u8>>, Reason> {
+    ) -> Result<Vec<Vec<u8>>, ConnectError> {
         if let Some(secrets) = self.fresh_secrets(config, "") {
             return Ok(secrets);
         }
@@ -71,7 +71,7 @@ impl Connector {
             &credentials.username_secret_ref,
             &credentials.password_secret_ref,
         ];
-        // One Secret usually has all of them.
+        // Usually one Secret has all of them.
         let mut read: BTreeMap<&SecretSelector, SecretData> = BTreeMap::new();
         let mut secrets = Vec::new();
         for reference in references.into_iter().chain(authorities) {
@@ -86,22 +86,22 @@ impl Connector {
 
     pub(super) async fn sqs_secrets(
         &self,
-        config: &Config,
+        config: &ResolvedConfig,
         connection: &SqsConnection,
         region: &str,
-    ) -> Result<Vec<Vec<u8>>, Reason> {
+    ) -> Result<Vec<Vec<u8>>, ConnectError> {
         let (CredentialsSource::Secret, Some(secret)) = (
             connection.credentials.source,
             &connection.credentials.secret_ref,
         ) else {
-            // The API server refuses such a config; an older one may be stored.
+            // The API server rejects such a config; one from an older schema may be stored.
             return if config.cluster.is_some() {
                 Ok(Vec::new())
             } else {
                 Err(format!(
-                    "{} is of a namespace, and only a ClusterProviderConfig may lend the provider's own identity: \
+                    "{} is namespaced, and only a ClusterProviderConfig may use the provider's own identity: \
                      set `spec.sqs.credentials.source: Secret` with `secretRef` there",
-                    config.shown()
+                    config.display()
                 ))
             };
         };
@@ -117,24 +117,24 @@ impl Connector {
         Ok(secrets)
     }
 
-    /// What the Secrets held, where that was looked at a moment ago.
-    fn fresh_secrets(&self, config: &Config, region: &str) -> Option<Vec<Vec<u8>>> {
+    /// Values of the Secrets, where they were read within [`Timings::credentials`](crate::timings::Timings).
+    fn fresh_secrets(&self, config: &ResolvedConfig, region: &str) -> Option<Vec<Vec<u8>>> {
         let clients = self.lock();
-        let kept = clients.get(&config.key(region))?;
-        let is_fresh = kept.version == config.version && self.is_fresh(kept);
-        is_fresh.then(|| kept.secrets.clone())
+        let cached = clients.get(&config.key(region))?;
+        let is_fresh = cached.version == config.version && self.is_fresh(cached);
+        is_fresh.then(|| cached.secrets.clone())
     }
 
-    fn is_fresh(&self, kept: &Kept) -> bool {
-        let since = kept.read.map(|at| at.elapsed());
+    fn is_fresh(&self, cached: &CachedClient) -> bool {
+        let since = cached.read.map(|at| at.elapsed());
         since.is_some_and(|since| since < self.timings.credentials)
     }
 
     async fn secret_data(
         &self,
-        config: &Config,
+        config: &ResolvedConfig,
         secret: &SecretSelector,
-    ) -> Result<SecretData, Reason> {
+    ) -> Result<SecretData, ConnectError> {
         let namespace = if config.cluster.is_some() {
             secret.namespace.as_deref().unwrap_or(&config.namespace)
         } else {
@@ -145,7 +145,7 @@ impl Connector {
             format!(
                 "Secret {:?}, which {} names, does not exist in namespace {namespace:?}: create it",
                 secret.name,
-                config.shown()
+                config.display()
             )
         })?;
         Ok(found.data.unwrap_or_default())
@@ -155,11 +155,11 @@ impl Connector {
         &self,
         connection: &RabbitMqConnection,
         secrets: &[Vec<u8>],
-    ) -> Result<Backend, Fault> {
+    ) -> Result<Backend, TransportError> {
         let login = Login {
             endpoint: &connection.endpoint,
-            username: &word(secrets.first()),
-            password: &word(secrets.get(1)),
+            username: &value_text(secrets.first()),
+            password: &value_text(secrets.get(1)),
             authorities: secrets.get(2).map(Vec::as_slice),
         };
         let api = RabbitMqApi::new(&login, self.timings.external_call)?
@@ -172,11 +172,11 @@ impl Connector {
 
     pub(super) async fn service(
         &self,
-        config: &Config,
+        config: &ResolvedConfig,
         connection: &SqsConnection,
         region: &str,
         secrets: Vec<Vec<u8>>,
-    ) -> Result<Service, Reason> {
+    ) -> Result<Service, ConnectError> {
         let make = async |secrets: &[Vec<u8>]| {
             let mut loader = aws_config::defaults(BehaviorVersion::latest())
                 .region(Region::new(region.to_owned()))
@@ -186,9 +186,14 @@ impl Connector {
                         .build(),
                 );
             if let [key, secret, token @ ..] = secrets {
-                let token = token.first().map(|token| word(Some(token)));
-                let credentials =
-                    Credentials::new(word(Some(key)), word(Some(secret)), token, None, "Secret");
+                let token = token.first().map(|token| value_text(Some(token)));
+                let credentials = Credentials::new(
+                    value_text(Some(key)),
+                    value_text(Some(secret)),
+                    token,
+                    None,
+                    "Secret",
+                );
                 loader = loader.credentials_provider(credentials);
             }
             let endpoint = connection.endpoint.as_deref();
@@ -202,39 +207,39 @@ impl Connector {
             );
             let after = self.timings.deleted_recently;
             let service = Service::new(sqs, sts, region, endpoint, after);
-            Ok(Backend::Sqs(service.limited_by(&self.sqs_pace)))
+            Ok(Backend::Sqs(service.limited_by(&self.sqs_limits)))
         };
         match self.backend(config, region, secrets, make).await? {
             Backend::Sqs(service) => Ok(service),
             Backend::RabbitMq(_) => Err(format!(
-                "{} has become one for SQS just now",
-                config.shown()
+                "{} was changed to RabbitMQ a moment ago",
+                config.display()
             )),
         }
     }
 }
 
-impl Config {
+impl ResolvedConfig {
     /// One value of a Secret.
     fn value(
         &self,
         data: &SecretData,
         secret: &SecretSelector,
         key: &str,
-    ) -> Result<Vec<u8>, Reason> {
+    ) -> Result<Vec<u8>, ConnectError> {
         let value = data.get(key).filter(|value| !value.0.is_empty());
         value.map(|value| value.0.clone()).ok_or_else(|| {
             format!(
                 "Secret {:?}, which {} names, has no key {key:?}",
                 secret.name,
-                self.shown()
+                self.display()
             )
         })
     }
 }
 
-/// A value of a Secret; the line break that editors leave at its end is not part of it.
-fn word(value: Option<&Vec<u8>>) -> String {
+/// A value of a Secret as text, without a line break at its end, which editors add.
+fn value_text(value: Option<&Vec<u8>>) -> String {
     let text = value.map(|value| String::from_utf8_lossy(value).into_owned());
     text.unwrap_or_default()
         .trim_end_matches(['\r', '\n'])

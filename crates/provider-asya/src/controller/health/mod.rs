@@ -1,18 +1,9 @@
-//! The controller of ActorHealth objects: it watches and tells, and changes nothing.
-//!
-//! - `views` says what is kept of the kinds that are watched, `watch` watches them;
-//! - `sight` holds what is seen, in groups, and tells whom a change concerns;
-//! - `round` says of one object what [`actor::health`] makes of it.
+//! The controller of ActorHealth objects. It watches and reports, and changes nothing else.
 
-mod round;
-mod sight;
-mod views;
-mod watch;
+mod reconcile;
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::Shared;
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -23,107 +14,104 @@ use kube::runtime::{Predicate as _, PredicateConfig, WatchStreamExt as _, watche
 use kube::{Api, ResourceExt as _};
 use tokio::time::Instant;
 
-use self::round::{Memories, Round};
-pub(in crate::controller) use self::sight::Sight;
-pub(in crate::controller) use self::views::workload_name;
+use self::reconcile::{ObjectState, Reconciler};
+use super::Context;
+use super::managed::{self, HasStates, ReconcileError, StateCache, error_policy};
+use super::watch_cache::watch;
 use crate::cluster;
-use crate::gate;
+use crate::crd_gate;
 use crate::kinds::ActorHealth;
-use crate::requeue;
+use crate::requeue::Requeue;
+use crate::timings::Timings;
 
 /// Name of the controller in metrics.
 const CONTROLLER: &str = "actorhealth";
-/// The definition that the controller waits for.
+/// CustomResourceDefinition that the controller waits for.
 const KIND: &str = "actorhealths.provider.asya.sh";
 
-/// What every round needs.
-struct Context {
-    provider: Arc<super::Context>,
-    sight: Arc<Sight>,
-    memories: Memories,
+/// What all reconciles of ActorHealth objects share.
+struct HealthContext {
+    provider: Arc<Context>,
+    states: StateCache<ObjectState>,
 }
 
-/// Keeps all ActorHealth objects current until `shutdown`, once their kind is served.
+impl HasStates for HealthContext {
+    type State = ObjectState;
+
+    fn states(&self) -> &StateCache<ObjectState> {
+        &self.states
+    }
+
+    fn timings(&self) -> &Timings {
+        &self.provider.timings
+    }
+}
+
+/// Reconciles all ActorHealth objects until `shutdown`, once their kind is served.
 pub async fn run(
-    provider: Arc<super::Context>,
+    provider: Arc<Context>,
     concurrency: u16,
     shutdown: Shared<impl Future<Output = ()> + Send + Sync + 'static>,
 ) {
     let (client, timings) = (provider.client.clone(), provider.timings.clone());
     tokio::select! {
-        () = gate::served(&client, &[KIND]) => {}
+        () = crd_gate::wait_until_served(&client, &[KIND]) => {}
         () = shutdown.clone() => return,
     }
-    let sight = provider.sight.clone();
-    let triggered = sight.listen();
-    let watches = watch::all(client.clone(), sight.clone(), timings.absent_retry);
+    let cache = provider.watch_cache.clone();
+    let triggers = cache.subscribe_health();
+    let watches = watch::run(client.clone(), cache.clone(), timings.missing_kind_retry);
     let (reader, writer) = reflector::store();
-    let register = sight.clone();
     let changes = watcher(Api::<ActorHealth>::all(client), cluster::watch())
         .default_backoff()
         .modify(|health| health.managed_fields_mut().clear())
-        .inspect_ok(move |event| register.register(event))
+        .inspect_ok(move |event| cache.register(event))
         .reflect(writer)
         .applied_objects()
         .predicate_filter(generation.combine(annotations), PredicateConfig::default());
-    let context = Arc::new(Context {
+    let context = Arc::new(HealthContext {
         provider,
-        sight,
-        memories: Memories::default(),
+        states: StateCache::default(),
     });
-    let (of_round, all, interval) = (context.clone(), reader.clone(), timings.state_metrics);
-    let survey = async move {
-        loop {
-            tokio::time::sleep(interval).await;
-            let all = all.state();
-            let uids = all.iter().filter_map(|health| health.uid()).collect();
-            of_round.memories.keep_only(&uids);
-        }
-    };
+    let (prune_context, store) = (context.clone(), reader.clone());
     let controller = Controller::for_stream(changes, reader)
         .with_config(Config::default().concurrency(concurrency))
-        .reconcile_on(triggered)
+        .reconcile_on(triggers)
         .graceful_shutdown_on(shutdown)
-        .run(reconcile, |_, error, _| match *error {}, context)
+        .run(reconcile, error_policy, context)
         .for_each(|_| futures::future::ready(()));
     tokio::select! {
         () = controller => {}
         () = watches => {}
-        () = survey => {}
+        () = managed::prune(&prune_context.states, &store, timings.state_metrics) => {}
     }
 }
 
-async fn reconcile(health: Arc<ActorHealth>, context: Arc<Context>) -> Result<Action, Infallible> {
+async fn reconcile(
+    health: Arc<ActorHealth>,
+    context: Arc<HealthContext>,
+) -> Result<Action, ReconcileError> {
     let uid = health.uid().unwrap_or_default();
     if health.metadata.deletion_timestamp.is_some() {
-        context.memories.forget(&uid);
+        context.states.remove(&uid);
         return Ok(Action::await_change());
     }
     let start = Instant::now();
-    let mut round = Round::new(&context, &health, context.memories.of(&uid));
-    let end = round.run().await;
-    let mut memory = round.memory;
-    let (is_failure, wait) = match end {
+    let provider = context.provider.as_ref();
+    let mut reconciler = Reconciler::new(provider, &health, context.states.get(&uid));
+    let reconciled = reconciler.run().await;
+    context.states.put(&uid, reconciler.state);
+    provider
+        .metrics
+        .reconciled(CONTROLLER, reconciled.is_err(), start.elapsed());
+    match reconciled {
         Ok(wait) => {
-            memory.failures = 0;
-            (false, wait)
+            context.states.count_retries(&uid, Requeue::OnChange);
+            Ok(wait.map_or_else(Action::await_change, Action::requeue))
         }
         Err(error) => {
-            memory.failures += 1;
-            tracing::warn!(health = health.name_any(), namespace = health.namespace(), %error,
-                "the API server did not do as asked");
-            (
-                true,
-                Some(requeue::backoff(memory.failures, &context.provider.timings)),
-            )
+            tracing::warn!(health = health.name_any(), namespace = health.namespace(), %error, "reconcile failed");
+            Err(ReconcileError::retried(error.to_string()))
         }
-    };
-    context.memories.keep(&uid, memory);
-    context
-        .provider
-        .metrics
-        .pass(CONTROLLER, is_failure, start.elapsed());
-    Ok(wait.map_or_else(Action::await_change, |wait| {
-        Action::requeue(wait.max(Duration::from_millis(1)))
-    }))
+    }
 }

@@ -1,4 +1,4 @@
-//! The management API of RabbitMQ: one request, one answer.
+//! Client of the management API of RabbitMQ.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,30 +19,30 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::Value;
 
-use crate::transport::fault::Fault;
+use crate::transport::TransportError;
 use crate::transport::limit::{Rate, RateLimit};
 
-/// Everything but what may stand in a path segment as it is.
+/// Characters that are percent-encoded in a path segment.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')
     .remove(b'~');
 
-/// Largest answer that is read. One queue's is about 3 KiB; a list of policies has about
-/// 300 bytes for each queue of the virtual host.
+/// Largest answer in bytes. One queue has about 3 KiB; a list of policies has about 300 bytes for each
+/// queue of the virtual host.
 const ANSWER_MAX: usize = 16 << 20;
 
-/// How many idle connections are kept.
+/// Number of idle connections that are kept.
 const IDLE_CONNECTIONS: usize = 4;
 
-/// Calls that all queues of a broker may make together.
+/// Rate limit of all queues of a broker together.
 const CALLS: Rate = Rate {
     per_second: 50,
     burst: 500,
 };
 
-/// A user at a broker, with a pool of connections. Clones share it.
+/// The management API with one user's credentials. Clones share a pool of connections.
 #[derive(Clone)]
 pub struct Api {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
@@ -53,43 +53,48 @@ pub struct Api {
     rate: Arc<RateLimit>,
 }
 
-/// What the API says to a request that it understood.
+/// A successful answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// Done; the body, or null.
-    Done(Value),
-    /// Done, and it was not there before.
-    Made,
-    /// There is no such thing.
-    Absent,
+    /// Success; the body, or null.
+    Ok(Value),
+    /// Created: it did not exist before.
+    Created,
+    /// It does not exist.
+    NotFound,
 }
 
-/// Who asks, and whom to trust.
+/// Endpoint, credentials and trusted authorities.
 pub struct Login<'a> {
     /// URL of the management API.
     pub endpoint: &'a str,
-    /// The user's name.
+    /// Name of the user.
     pub username: &'a str,
-    /// The user's password.
+    /// Password of the user.
     pub password: &'a str,
-    /// The authorities to trust, as PEM; those of the system unless given.
+    /// Trusted authorities as PEM; default: those of the system.
     pub authorities: Option<&'a [u8]>,
 }
 
 impl Api {
-    /// The way to a broker; nothing is sent yet.
-    pub fn new(login: &Login, time_limit: Duration) -> Result<Self, Fault> {
+    /// A client; it sends nothing yet. `time_limit` is the timeout of each call.
+    ///
+    /// # Errors
+    /// The credentials or authorities are invalid.
+    pub fn new(login: &Login, time_limit: Duration) -> Result<Self, TransportError> {
         let endpoint = login.endpoint.trim_end_matches('/').to_owned();
         let pair = BASE64.encode(format!("{}:{}", login.username, login.password));
-        let mut authorization = HeaderValue::from_str(&format!("Basic {pair}"))
-            .map_err(|error| Fault::Invalid(format!("cannot send the credentials: {error}")))?;
+        let mut authorization =
+            HeaderValue::from_str(&format!("Basic {pair}")).map_err(|error| {
+                TransportError::Invalid(format!("the credentials cannot be sent: {error}"))
+            })?;
         authorization.set_sensitive(true);
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(90))
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .build(connector(&endpoint, login.authorities, time_limit)?);
-        let rate = Arc::new(RateLimit::of(CALLS));
+        let rate = Arc::new(RateLimit::new(CALLS));
         Ok(Self {
             client,
             endpoint,
@@ -99,46 +104,46 @@ impl Api {
         })
     }
 
-    /// This way, with its calls counted by `calls`.
+    /// This client, with its calls counted by `calls`.
     #[must_use]
     pub fn counted_by(self, calls: Counter) -> Self {
-        let rate = RateLimit::of(CALLS).counted_by(calls);
+        let rate = RateLimit::new(CALLS).counted_by(calls);
         Self {
             rate: Arc::new(rate),
             ..self
         }
     }
 
-    /// Where the API is.
+    /// URL of the API, without a slash at the end.
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    /// Reads what is at this path.
-    pub async fn get(&self, path: &[&str]) -> Result<Answer, Fault> {
+    /// Reads the object or list at a path.
+    pub async fn get(&self, path: &[&str]) -> Result<Answer, TransportError> {
         let action = format!("read {}", path.join(" "));
         self.call(Method::GET, path, None, action).await
     }
 
-    /// Writes to this path; `false` when what contains it is absent.
-    pub async fn put(&self, path: &[&str], body: &Value) -> Result<bool, Fault> {
-        Ok(self.declare(path, body).await? != Answer::Absent)
+    /// Writes the object at a path; `false` where its parent does not exist.
+    pub async fn put(&self, path: &[&str], body: &Value) -> Result<bool, TransportError> {
+        Ok(self.declare(path, body).await? != Answer::NotFound)
     }
 
-    /// Declares what is at this path, which tells whether it was there before.
-    pub async fn declare(&self, path: &[&str], body: &Value) -> Result<Answer, Fault> {
+    /// Declares the object at a path; the answer says whether it existed before.
+    pub async fn declare(&self, path: &[&str], body: &Value) -> Result<Answer, TransportError> {
         let action = format!("write {}", path.join(" "));
         self.call(Method::PUT, path, Some(body), action).await
     }
 
-    /// Adds to the list at this path; [`Answer::Absent`] when what contains it is.
-    pub async fn post(&self, path: &[&str], body: &Value) -> Result<Answer, Fault> {
+    /// Adds to the list at a path; [`Answer::NotFound`] where its parent does not exist.
+    pub async fn post(&self, path: &[&str], body: &Value) -> Result<Answer, TransportError> {
         let action = format!("add to {}", path.join(" "));
         self.call(Method::POST, path, Some(body), action).await
     }
 
-    /// Deletes what is at this path, if anything is.
-    pub async fn delete(&self, path: &[&str]) -> Result<(), Fault> {
+    /// Deletes the object at a path, where it exists.
+    pub async fn delete(&self, path: &[&str]) -> Result<(), TransportError> {
         let action = format!("delete {}", path.join(" "));
         self.call(Method::DELETE, path, None, action)
             .await
@@ -151,7 +156,7 @@ impl Api {
         path: &[&str],
         body: Option<&Value>,
         action: String,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<Answer, TransportError> {
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
         let request = Request::builder()
             .method(method.clone())
@@ -160,7 +165,7 @@ impl Api {
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(body))
             .map_err(|error| self.unreachable(&error))?;
-        self.rate.turn().await;
+        self.rate.acquire().await;
         let exchange = async {
             let response = self
                 .client
@@ -176,32 +181,32 @@ impl Api {
         };
         let (status, body) = tokio::time::timeout(self.time_limit, exchange)
             .await
-            .map_err(|_| Fault::Unreachable {
+            .map_err(|_| TransportError::Unreachable {
                 endpoint: self.endpoint.clone(),
                 cause: format!("no answer within {} ms", self.time_limit.as_millis()),
             })??;
-        self.read(&method, status, &body, action)
+        self.interpret(&method, status, &body, action)
     }
 
-    /// What an answer means.
-    fn read(
+    /// Interprets an answer.
+    fn interpret(
         &self,
         method: &Method,
         status: StatusCode,
         body: &[u8],
         action: String,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<Answer, TransportError> {
         let json = serde_json::from_slice::<Value>(body).ok();
-        let word = |key: &str| json.as_ref().and_then(|json| json[key].as_str());
+        let text = |key: &str| json.as_ref().and_then(|json| json[key].as_str());
         let endpoint = self.endpoint.clone();
         if status.is_success() {
             return match json {
-                Some(json) => Ok(Answer::Done(json)),
-                None if status == StatusCode::CREATED && body.is_empty() => Ok(Answer::Made),
-                None if body.is_empty() => Ok(Answer::Done(Value::Null)),
+                Some(json) => Ok(Answer::Ok(json)),
+                None if status == StatusCode::CREATED && body.is_empty() => Ok(Answer::Created),
+                None if body.is_empty() => Ok(Answer::Ok(Value::Null)),
                 None => {
                     let cause = "the answer is not JSON: is this the management API?".to_owned();
-                    Err(Fault::Failed {
+                    Err(TransportError::Failed {
                         endpoint,
                         action,
                         cause,
@@ -209,34 +214,34 @@ impl Api {
                 }
             };
         }
-        // A proxy or another server says 404 too; taking that for an absent
-        // queue would make a second one, or let an object go.
-        let is_own_404 = match word("error") {
+        // A proxy or another server also answers 404. Taking that for a missing queue would create a
+        // second one, or remove a finalizer too early.
+        let is_own_404 = match text("error") {
             Some("Object Not Found") => true,
-            // So it says of what a write would need. Many other servers say it of everything.
+            // The API's answer for a missing parent of a write, and other servers' for anything.
             Some("not_found") => *method != Method::GET,
             _ => false,
         };
         if status == StatusCode::NOT_FOUND && is_own_404 {
-            return Ok(Answer::Absent);
+            return Ok(Answer::NotFound);
         }
-        let cause = word("reason").or_else(|| word("error")).map_or_else(
+        let cause = text("reason").or_else(|| text("error")).map_or_else(
             || format!("HTTP status {}", status.as_u16()),
             |reason| format!("{} (HTTP status {})", one_line(reason), status.as_u16()),
         );
         Err(match status.as_u16() {
-            401 | 403 => Fault::Denied {
+            401 | 403 => TransportError::Denied {
                 endpoint,
                 action,
                 cause,
             },
-            429 => Fault::Throttled { endpoint, action },
-            400 | 405..=428 => Fault::Refused {
+            429 => TransportError::Throttled { endpoint, action },
+            400 | 405..=428 => TransportError::Refused {
                 endpoint,
                 action,
                 cause,
             },
-            _ => Fault::Failed {
+            _ => TransportError::Failed {
                 endpoint,
                 action,
                 cause,
@@ -244,15 +249,15 @@ impl Api {
         })
     }
 
-    fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Fault {
-        Fault::Unreachable {
+    fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> TransportError {
+        TransportError::Unreachable {
             endpoint: self.endpoint.clone(),
             cause: innermost(error),
         }
     }
 }
 
-/// The path of these names, each percent-encoded: the virtual host `/` is `%2F`.
+/// Path of these names, each percent-encoded: the virtual host `/` is `%2F`.
 fn encoded(path: &[&str]) -> String {
     let mut encoded = String::new();
     for name in path {
@@ -262,7 +267,7 @@ fn encoded(path: &[&str]) -> String {
     encoded
 }
 
-/// The outer errors of an HTTP client say only that it is one.
+/// Message of the innermost error; outer errors of an HTTP client contain no cause.
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
@@ -279,13 +284,13 @@ fn connector(
     endpoint: &str,
     authorities: Option<&[u8]>,
     time_limit: Duration,
-) -> Result<HttpsConnector<HttpConnector>, Fault> {
+) -> Result<HttpsConnector<HttpConnector>, TransportError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_connect_timeout(Some(time_limit));
     tcp.set_nodelay(true);
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let invalid = |what: &str| Fault::Invalid(format!("cannot trust {endpoint}: {what}"));
+    let invalid = |what: &str| TransportError::Invalid(format!("cannot trust {endpoint}: {what}"));
     let builder = HttpsConnectorBuilder::new();
     let builder = match authorities {
         Some(pem) => {
@@ -302,7 +307,7 @@ fn connector(
             }
             builder.with_tls_config(client_config(provider, roots, &invalid)?)
         }
-        // The system's authorities are not even looked for where no TLS is spoken.
+        // Without TLS the system's authorities are not read.
         None if endpoint.starts_with("http://") => {
             let roots = rustls::RootCertStore::empty();
             builder.with_tls_config(client_config(provider, roots, &invalid)?)
@@ -317,8 +322,8 @@ fn connector(
 fn client_config(
     provider: Arc<rustls::crypto::CryptoProvider>,
     roots: rustls::RootCertStore,
-    invalid: &dyn Fn(&str) -> Fault,
-) -> Result<rustls::ClientConfig, Fault> {
+    invalid: &dyn Fn(&str) -> TransportError,
+) -> Result<rustls::ClientConfig, TransportError> {
     let builder = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| invalid(&error.to_string()))?;
@@ -340,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_encoded_whole() {
+    fn names_are_percent_encoded() {
         let cases: [(&[&str], &str); 4] = [
             (&["queues", "/", "asya-cart"], "/queues/%2F/asya-cart"),
             (&["queues", "v/x", "a b"], "/queues/v%2Fx/a%20b"),
@@ -353,10 +358,10 @@ mod tests {
     }
 
     #[test]
-    fn only_the_api_itself_can_say_that_something_is_absent() {
+    fn only_the_api_itself_answers_not_found() {
         let read = |status: u16, body: &str| {
             let status = StatusCode::from_u16(status).unwrap();
-            api().read(
+            api().interpret(
                 &Method::GET,
                 status,
                 body.as_bytes(),
@@ -364,9 +369,9 @@ mod tests {
             )
         };
         let own = r#"{"error":"Object Not Found","reason":"Not Found"}"#;
-        assert_eq!(read(404, own), Ok(Answer::Absent));
-        assert_eq!(read(201, ""), Ok(Answer::Made));
-        assert_eq!(read(204, ""), Ok(Answer::Done(Value::Null)));
+        assert_eq!(read(404, own), Ok(Answer::NotFound));
+        assert_eq!(read(201, ""), Ok(Answer::Created));
+        assert_eq!(read(204, ""), Ok(Answer::Ok(Value::Null)));
         let cases = [
             (
                 404,
@@ -406,7 +411,7 @@ mod tests {
             (
                 429,
                 "",
-                "http://broker:15672 asks for fewer calls while asked to read queue: it is tried again",
+                "http://broker:15672 throttles calls to read queue: it is retried",
             ),
         ];
         for (status, body, expected) in cases {
@@ -419,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn authorities_that_are_none_are_refused() {
+    fn invalid_authorities_are_refused() {
         for (pem, expected) in [
             (
                 "",

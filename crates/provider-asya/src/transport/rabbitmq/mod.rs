@@ -1,10 +1,10 @@
-//! Queues of RabbitMQ, over the management API.
+//! Queues on RabbitMQ, through the management API.
 
 pub mod api;
-pub mod document;
-mod others;
-mod seen;
-mod whole;
+pub mod definition;
+mod foreign_policies;
+mod observe;
+mod partial_declare;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,76 +16,79 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use self::api::{Answer, Api};
-use self::document::{Version, Wanted, policy_name};
-use self::others::Others;
-use self::seen::Surroundings;
-use self::whole::{Mending, Suspects};
-use super::{Depth, ExternalQueue, Fault, Observation};
+use self::definition::{QueueDefinition, Version, policy_name};
+use self::foreign_policies::ForeignPolicies;
+use self::observe::RelatedObjects;
+use self::partial_declare::{Repair, UncountedQueues};
+use super::{Depth, ExternalQueue, Observation, TransportError};
 
-/// How long a broker's version is believed: brokers are upgraded under us.
-const VERSION_BELIEVED: Duration = Duration::from_mins(10);
+/// How long a broker's version is cached: brokers are upgraded while the provider runs.
+const VERSION_CACHED: Duration = Duration::from_mins(10);
 
-/// A broker, with what was learned about it. Clones share both.
+/// A broker, with caches of its state. Clones share them.
 #[derive(Clone)]
 pub struct Broker {
     api: Api,
     version: Arc<Mutex<Option<(Version, Instant)>>>,
     counting: Duration,
-    suspects: Suspects,
-    others: Others,
+    uncounted_queues: UncountedQueues,
+    foreign_policies: ForeignPolicies,
 }
 
 impl Broker {
-    /// The broker that this API belongs to. Within `counting` it counts the
-    /// messages of every queue that has a leader.
+    /// The broker behind a management API. Within `counting` it counts the messages of every queue
+    /// that has a leader.
     pub fn new(api: Api, counting: Duration) -> Self {
         Self {
             api,
             version: Arc::default(),
             counting,
-            suspects: Suspects::default(),
-            others: Others::default(),
+            uncounted_queues: UncountedQueues::default(),
+            foreign_policies: ForeignPolicies::default(),
         }
     }
 
-    /// One queue of it.
-    pub fn queue(&self, wanted: Wanted) -> Result<RabbitMqExternal, Fault> {
-        wanted.check()?;
+    /// A queue of the broker.
+    ///
+    /// # Errors
+    /// The broker would refuse a name.
+    pub fn queue(&self, definition: QueueDefinition) -> Result<RabbitMqExternal, TransportError> {
+        definition.check()?;
         Ok(RabbitMqExternal {
             broker: self.clone(),
-            wanted,
+            definition,
         })
     }
 
-    async fn version(&self) -> Result<Version, Fault> {
-        if let Some((version, at)) = *self.known_version()
-            && at.elapsed() < VERSION_BELIEVED
+    async fn version(&self) -> Result<Version, TransportError> {
+        if let Some((version, at)) = *self.cached_version()
+            && at.elapsed() < VERSION_CACHED
         {
             return Ok(version);
         }
         let overview = self.api.get(&["overview"]).await?;
         let text = match &overview {
-            Answer::Done(overview) => overview["rabbitmq_version"].as_str().unwrap_or_default(),
-            Answer::Made | Answer::Absent => "",
+            Answer::Ok(overview) => overview["rabbitmq_version"].as_str().unwrap_or_default(),
+            Answer::Created | Answer::NotFound => "",
         };
-        let version = Version::parse(text).ok_or_else(|| Fault::Failed {
+        let version = Version::parse(text).ok_or_else(|| TransportError::Failed {
             endpoint: self.api.endpoint().to_owned(),
             action: "read overview".to_owned(),
-            cause: format!("{text:?} is no version of RabbitMQ"),
+            cause: format!("{text:?} is not a version of RabbitMQ"),
         })?;
-        *self.known_version() = Some((version, Instant::now()));
+        *self.cached_version() = Some((version, Instant::now()));
         Ok(version)
     }
 
-    /// Whether it counts messages at all: an administrator can turn that off.
-    async fn counts_messages(&self) -> Result<bool, Fault> {
+    /// Whether the broker counts messages: an administrator can turn statistics off.
+    async fn counts_messages(&self) -> Result<bool, TransportError> {
         Ok(match self.api.get(&["overview"]).await? {
-            Answer::Done(overview) => overview["disable_stats"] == Value::Bool(false),
+            Answer::Ok(overview) => overview["disable_stats"] == Value::Bool(false),
             _ => false,
         })
     }
 
-    fn known_version(&self) -> std::sync::MutexGuard<'_, Option<(Version, Instant)>> {
+    fn cached_version(&self) -> std::sync::MutexGuard<'_, Option<(Version, Instant)>> {
         self.version
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -95,7 +98,7 @@ impl Broker {
 /// One queue of a broker.
 pub struct RabbitMqExternal {
     broker: Broker,
-    wanted: Wanted,
+    definition: QueueDefinition,
 }
 
 impl ExternalQueue for RabbitMqExternal {
@@ -107,20 +110,20 @@ impl ExternalQueue for RabbitMqExternal {
         }
     }
 
-    fn observe(&self, depth: Depth) -> BoxFuture<'_, Result<Observation, Fault>> {
-        self.look(depth).boxed()
+    fn observe(&self, depth: Depth) -> BoxFuture<'_, Result<Observation, TransportError>> {
+        self.observe_queue(depth).boxed()
     }
 
-    fn create(&self) -> BoxFuture<'_, Result<(), Fault>> {
-        self.make().boxed()
+    fn create(&self) -> BoxFuture<'_, Result<(), TransportError>> {
+        self.create_queue().boxed()
     }
 
-    fn update(&self) -> BoxFuture<'_, Result<(), Fault>> {
-        self.ensure().boxed()
+    fn update(&self) -> BoxFuture<'_, Result<(), TransportError>> {
+        self.update_queue().boxed()
     }
 
-    fn delete(&self) -> BoxFuture<'_, Result<(), Fault>> {
-        self.remove().boxed()
+    fn delete(&self) -> BoxFuture<'_, Result<(), TransportError>> {
+        self.delete_queue().boxed()
     }
 }
 
@@ -130,51 +133,55 @@ impl RabbitMqExternal {
     }
 
     fn vhost(&self) -> &str {
-        &self.wanted.queue.vhost
+        &self.definition.queue.vhost
     }
 
-    async fn look(&self, depth: Depth) -> Result<Observation, Fault> {
-        let Answer::Done(queue) = self.read_queue(&self.wanted.name).await? else {
-            return Ok(Observation::Absent);
+    async fn observe_queue(&self, depth: Depth) -> Result<Observation, TransportError> {
+        let Answer::Ok(queue) = self.read_queue(&self.definition.name).await? else {
+            return Ok(Observation::Missing);
         };
         let version = self.broker.version().await?;
-        let surroundings = match depth {
-            Depth::Glance | Depth::Letters => None,
-            Depth::Whole => Some(self.look_around().await?),
+        let related = match depth {
+            Depth::Quick | Depth::WithDeadLetters => None,
+            Depth::Full => Some(self.read_related().await?),
         };
-        let letters = match (&surroundings, depth) {
-            (Some(around), _) => around.dead_letter_queue.clone(),
-            (None, Depth::Letters) if self.wanted.queue.dead_letter.enabled => {
-                done(self.read_queue(&self.wanted.dead_letter_queue()).await?)
-            }
+        let dead_letter_queue = match (&related, depth) {
+            (Some(related), _) => related.dead_letter_queue.clone(),
+            (None, Depth::WithDeadLetters) if self.definition.queue.dead_letter.enabled => found(
+                self.read_queue(&self.definition.dead_letter_queue())
+                    .await?,
+            ),
             (None, _) => None,
         };
         let location = self.location();
-        let mut found = seen::found(
-            &self.wanted,
+        let mut observed = observe::observed(
+            &self.definition,
             version,
             location,
             &queue,
-            surroundings.as_ref(),
+            related.as_ref(),
         );
-        found.count_letters(seen::dead_lettered(&self.wanted, letters.as_ref()));
-        Ok(Observation::Present(Box::new(found)))
+        observed.set_dead_letters(observe::dead_lettered(
+            &self.definition,
+            dead_letter_queue.as_ref(),
+        ));
+        Ok(Observation::Present(Box::new(observed)))
     }
 
-    async fn look_around(&self) -> Result<Surroundings, Fault> {
-        let (vhost, exchange) = (self.vhost(), self.wanted.queue.exchange.as_str());
-        let name = self.wanted.name.as_str();
-        let exchange_found = self.api().get(&["exchanges", vhost, exchange]).await?;
+    async fn read_related(&self) -> Result<RelatedObjects, TransportError> {
+        let (vhost, exchange) = (self.vhost(), self.definition.queue.exchange.as_str());
+        let name = self.definition.name.as_str();
+        let exchange_answer = self.api().get(&["exchanges", vhost, exchange]).await?;
         let bindings = self
             .api()
             .get(&["bindings", vhost, "e", exchange, "q", name])
             .await?;
-        let others = self.broker.others.of(self.api(), vhost).await?;
-        let policy = self.wanted.policy();
+        let foreign_policies = self.broker.foreign_policies.list(self.api(), vhost).await?;
+        let policy = self.definition.policy();
         let policy = self.api().get(&["policies", vhost, &policy]).await?;
-        let letters = self.wanted.dead_letter_queue();
-        let dead_letter_queue = self.read_queue(&letters).await?;
-        let dead_letter_policy = self.wanted.dead_letter_policy();
+        let dead_letters = self.definition.dead_letter_queue();
+        let dead_letter_queue = self.read_queue(&dead_letters).await?;
+        let dead_letter_policy = self.definition.dead_letter_policy();
         let dead_letter_policy = self
             .api()
             .get(&["policies", vhost, &dead_letter_policy])
@@ -185,29 +192,29 @@ impl RabbitMqExternal {
                 "bindings",
                 vhost,
                 "e",
-                &self.wanted.dead_letter_exchange(),
+                &self.definition.dead_letter_exchange(),
                 "q",
-                &letters,
+                &dead_letters,
             ])
             .await?;
-        Ok(Surroundings {
-            exchange: done(exchange_found),
-            bindings: list(bindings),
-            policy: done(policy),
-            others,
-            dead_letter_queue: done(dead_letter_queue),
-            dead_letter_policy: done(dead_letter_policy),
-            dead_letter_bindings: list(dead_letter_bindings),
+        Ok(RelatedObjects {
+            exchange: found(exchange_answer),
+            bindings: items(bindings),
+            policy: found(policy),
+            foreign_policies,
+            dead_letter_queue: found(dead_letter_queue),
+            dead_letter_policy: found(dead_letter_policy),
+            dead_letter_bindings: items(dead_letter_bindings),
         })
     }
 
-    /// The queue of that name. A proxy's own page is none, and neither is what lacks the name.
-    async fn read_queue(&self, name: &str) -> Result<Answer, Fault> {
+    /// Reads a queue. An answer without its name is not a queue, such as the page of a proxy.
+    async fn read_queue(&self, name: &str) -> Result<Answer, TransportError> {
         let answer = self.api().get(&["queues", self.vhost(), name]).await?;
-        let is_other = matches!(&answer, Answer::Done(found) if found["name"] != name)
-            || answer == Answer::Made;
+        let is_other = matches!(&answer, Answer::Ok(found) if found["name"] != name)
+            || answer == Answer::Created;
         if is_other {
-            return Err(Fault::Failed {
+            return Err(TransportError::Failed {
                 endpoint: self.api().endpoint().to_owned(),
                 action: format!("read queue {name:?}"),
                 cause: "the answer is not that queue: is this the management API?".to_owned(),
@@ -216,89 +223,104 @@ impl RabbitMqExternal {
         Ok(answer)
     }
 
-    /// Exchange and policy come before the queue, and bindings once it is whole
-    /// and before anybody is told of it: there is no moment in which a message
-    /// could be lost.
-    async fn make(&self) -> Result<(), Fault> {
+    /// Creates the queue. Exchange and policy come first, and bindings last, once the queue is declared
+    /// completely and before it is ready: there is no moment in which a message could be lost.
+    async fn create_queue(&self) -> Result<(), TransportError> {
         let version = self.broker.version().await?;
-        self.put_exchange(&self.wanted.queue.exchange, "topic")
+        self.put_exchange(&self.definition.queue.exchange, "topic")
             .await?;
-        self.make_dead_letter_queue(version, Mending::Allowed)
+        self.create_dead_letter_queue(version, Repair::Allowed)
             .await?;
-        let definition = self.wanted.definition(version);
-        self.put_policy(&self.wanted.name, &definition).await?;
-        self.declare(&self.wanted.name, Mending::Allowed).await?;
+        let definition = self.definition.policy_definition(version);
+        self.put_policy(&self.definition.name, &definition).await?;
+        self.declare(&self.definition.name, Repair::Allowed).await?;
         self.bind(
-            &self.wanted.queue.exchange,
-            &self.wanted.name,
-            &self.wanted.queue.routing_keys,
+            &self.definition.queue.exchange,
+            &self.definition.name,
+            &self.definition.queue.routing_keys,
         )
         .await
     }
 
-    /// All but the queue itself.
-    async fn ensure(&self) -> Result<(), Fault> {
+    /// Corrects everything but the queue itself.
+    async fn update_queue(&self) -> Result<(), TransportError> {
         let version = self.broker.version().await?;
-        let around = self.look_around().await?;
-        if around.exchange.is_none() {
-            self.put_exchange(&self.wanted.queue.exchange, "topic")
+        let related = self.read_related().await?;
+        if related.exchange.is_none() {
+            self.put_exchange(&self.definition.queue.exchange, "topic")
                 .await?;
         }
-        self.make_dead_letter_queue(version, Mending::Forbidden)
+        self.create_dead_letter_queue(version, Repair::Forbidden)
             .await?;
-        self.put_policy(&self.wanted.name, &self.wanted.definition(version))
-            .await?;
-        let mut keys: Vec<String> = seen::missing_keys(&self.wanted, &around).cloned().collect();
+        self.put_policy(
+            &self.definition.name,
+            &self.definition.policy_definition(version),
+        )
+        .await?;
+        let mut keys: Vec<String> = observe::missing_keys(&self.definition, &related)
+            .cloned()
+            .collect();
         if keys.is_empty()
-            && !around
+            && !related
                 .bindings
                 .iter()
-                .any(|binding| seen::owner(binding).is_some())
+                .any(|binding| observe::owner(binding).is_some())
         {
-            // An adopted queue without routing keys gets its mark by a binding of its own.
-            keys.push(self.wanted.name.clone());
+            // An adopted queue without routing keys gets its owner tag by a binding of its own.
+            keys.push(self.definition.name.clone());
         }
-        self.bind(&self.wanted.queue.exchange, &self.wanted.name, &keys)
-            .await
+        self.bind(
+            &self.definition.queue.exchange,
+            &self.definition.name,
+            &keys,
+        )
+        .await
     }
 
-    async fn make_dead_letter_queue(
+    async fn create_dead_letter_queue(
         &self,
         version: Version,
-        mending: Mending,
-    ) -> Result<(), Fault> {
-        if !self.wanted.queue.dead_letter.enabled {
+        repair: Repair,
+    ) -> Result<(), TransportError> {
+        if !self.definition.queue.dead_letter.enabled {
             return Ok(());
         }
-        let exchange = self.wanted.dead_letter_exchange();
-        let queue = self.wanted.dead_letter_queue();
-        if let Answer::Done(found) = self.read_queue(&queue).await? {
+        let exchange = self.definition.dead_letter_exchange();
+        let queue = self.definition.dead_letter_queue();
+        if let Answer::Ok(found) = self.read_queue(&queue).await? {
             self.check_owner(&queue, &found)?;
         }
         self.put_exchange(&exchange, "direct").await?;
-        self.put_policy(&queue, &self.wanted.dead_letter_definition(version))
-            .await?;
-        self.declare(&queue, mending).await?;
+        self.put_policy(
+            &queue,
+            &self.definition.dead_letter_policy_definition(version),
+        )
+        .await?;
+        self.declare(&queue, repair).await?;
         self.bind(&exchange, &queue, std::slice::from_ref(&queue))
             .await
     }
 
-    async fn put_exchange(&self, name: &str, kind: &str) -> Result<(), Fault> {
+    async fn put_exchange(&self, name: &str, kind: &str) -> Result<(), TransportError> {
         let path = ["exchanges", self.vhost(), name];
-        self.written(self.api().put(&path, &Wanted::exchange_body(kind)).await?)
+        self.written(
+            self.api()
+                .put(&path, &QueueDefinition::exchange_body(kind))
+                .await?,
+        )
     }
 
     async fn put_policy(
         &self,
         queue: &str,
         definition: &serde_json::Map<String, Value>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), TransportError> {
         let name = policy_name(queue);
         if definition.is_empty() {
-            // The broker refuses a policy that says nothing.
+            // The broker refuses an empty policy.
             return self.api().delete(&["policies", self.vhost(), &name]).await;
         }
-        let body = self.wanted.policy_body(queue, definition);
+        let body = self.definition.policy_body(queue, definition);
         self.written(
             self.api()
                 .put(&["policies", self.vhost(), &name], &body)
@@ -306,55 +328,59 @@ impl RabbitMqExternal {
         )
     }
 
-    fn check_owner(&self, name: &str, queue: &Value) -> Result<(), Fault> {
-        match seen::owner(queue) {
-            Some(owner) if owner == self.wanted.mark.as_str() => Ok(()),
-            owner => Err(Fault::Foreign {
+    fn check_owner(&self, name: &str, queue: &Value) -> Result<(), TransportError> {
+        match observe::owner(queue) {
+            Some(owner) if owner == self.definition.owner_tag.as_str() => Ok(()),
+            owner => Err(TransportError::Foreign {
                 name: name.to_owned(),
-                owner: owner.unwrap_or("nobody").to_owned(),
+                owner: owner.unwrap_or("none").to_owned(),
             }),
         }
     }
 
-    async fn bind(&self, exchange: &str, queue: &str, keys: &[String]) -> Result<(), Fault> {
+    async fn bind(
+        &self,
+        exchange: &str,
+        queue: &str,
+        keys: &[String],
+    ) -> Result<(), TransportError> {
         let path = ["bindings", self.vhost(), "e", exchange, "q", queue];
         for key in keys {
-            let body = self.wanted.binding_body(key);
+            let body = self.definition.binding_body(key);
             let answer = self.api().post(&path, &body).await?;
-            self.written(answer != Answer::Absent)?;
+            self.written(answer != Answer::NotFound)?;
         }
         Ok(())
     }
 
-    /// The queue goes last: after a crash it is still there to be found, and
-    /// with it everything that belongs to it.
-    async fn remove(&self) -> Result<(), Fault> {
+    /// Deletes the queue last: after a crash it still exists, and with it everything that belongs to it
+    /// is found.
+    async fn delete_queue(&self) -> Result<(), TransportError> {
         let vhost = self.vhost();
-        let letters = self.wanted.dead_letter_queue();
-        if let Answer::Done(found) = self.read_queue(&letters).await?
-            && seen::owner(&found) == Some(self.wanted.mark.as_str())
+        let dead_letters = self.definition.dead_letter_queue();
+        if let Answer::Ok(found) = self.read_queue(&dead_letters).await?
+            && observe::owner(&found) == Some(self.definition.owner_tag.as_str())
         {
-            self.api().delete(&["queues", vhost, &letters]).await?;
+            self.api().delete(&["queues", vhost, &dead_letters]).await?;
             self.api()
-                .delete(&["policies", vhost, &self.wanted.dead_letter_policy()])
+                .delete(&["policies", vhost, &self.definition.dead_letter_policy()])
                 .await?;
         }
         self.api()
-            .delete(&["policies", vhost, &self.wanted.policy()])
+            .delete(&["policies", vhost, &self.definition.policy()])
             .await?;
         self.api()
-            .delete(&["queues", vhost, &self.wanted.name])
+            .delete(&["queues", vhost, &self.definition.name])
             .await
     }
 
-    /// Writing below a virtual host that is not there is answered like writing
-    /// below an exchange that is not there.
-    fn written(&self, is_there: bool) -> Result<(), Fault> {
-        if is_there {
+    /// The broker answers a write below a missing virtual host like one below a missing exchange.
+    fn written(&self, parent_exists: bool) -> Result<(), TransportError> {
+        if parent_exists {
             return Ok(());
         }
-        Err(Fault::Invalid(format!(
-            "{} has no virtual host {:?}, or its exchange is gone: create the virtual host, with the rights \
+        Err(TransportError::Invalid(format!(
+            "{} has no virtual host {:?}, or its exchange was deleted: create the virtual host, with the rights \
              to configure, write and read for the provider's user",
             self.api().endpoint(),
             self.vhost()
@@ -362,16 +388,16 @@ impl RabbitMqExternal {
     }
 }
 
-fn done(answer: Answer) -> Option<Value> {
+fn found(answer: Answer) -> Option<Value> {
     match answer {
-        Answer::Done(value) => Some(value),
-        Answer::Made | Answer::Absent => None,
+        Answer::Ok(value) => Some(value),
+        Answer::Created | Answer::NotFound => None,
     }
 }
 
-fn list(answer: Answer) -> Vec<Value> {
+fn items(answer: Answer) -> Vec<Value> {
     match answer {
-        Answer::Done(Value::Array(list)) => list,
+        Answer::Ok(Value::Array(list)) => list,
         _ => Vec::new(),
     }
 }

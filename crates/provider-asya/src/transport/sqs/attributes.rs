@@ -1,7 +1,6 @@
-//! Attributes of a queue of SQS, compared as what they mean.
+//! Attributes of SQS queues, compared by meaning.
 //!
-//! They travel as text, JSON in some of them, and services write the same
-//! thing in different ways.
+//! They are text, some of it JSON, and services format the same value in different ways.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +19,12 @@ const WAIT: &str = "ReceiveMessageWaitTimeSeconds";
 const REDRIVE: &str = "RedrivePolicy";
 const FIFO: &str = "FifoQueue";
 
-/// Longest time that SQS keeps a message, in seconds: for those that nobody could deal with.
+/// Retention of dead letters in seconds: the longest of SQS.
 const LONGEST_RETENTION: u32 = 1_209_600;
 
-/// What the queue is to have; `dead_letters` is the ARN of its dead-letter queue, and what is said of
-/// dead letters is left as it is while that is to exist and does not.
-pub fn wanted(queue: &SqsQueue, dead_letters: Option<&str>) -> Attributes {
+/// Desired attributes. `dead_letters` is the ARN of the dead-letter queue; while it is desired and does
+/// not exist, the redrive policy stays as it is.
+pub fn desired(queue: &SqsQueue, dead_letters: Option<&str>) -> Attributes {
     let mut attributes = BTreeMap::from([
         (
             VISIBILITY.to_owned(),
@@ -39,7 +38,7 @@ pub fn wanted(queue: &SqsQueue, dead_letters: Option<&str>) -> Attributes {
     ]);
     let letters = &queue.dead_letter;
     let redrive = match dead_letters {
-        // Left out, a policy that is there stays; empty, it goes.
+        // An omitted policy stays, an empty one is removed.
         _ if !letters.enabled => Some(String::new()),
         Some(arn) => {
             let count = letters.max_receive_count;
@@ -51,8 +50,8 @@ pub fn wanted(queue: &SqsQueue, dead_letters: Option<&str>) -> Attributes {
     attributes
 }
 
-/// What a new queue is made with: an empty value is no value for it, and what
-/// makes it FIFO can only be said now.
+/// Attributes of a creation: without empty values, and with the one that makes a FIFO queue, which can
+/// only be set at creation.
 pub fn for_creation(mut attributes: Attributes, name: &str) -> Attributes {
     attributes.retain(|_, value| !value.is_empty());
     if is_fifo(name) {
@@ -61,19 +60,18 @@ pub fn for_creation(mut attributes: Attributes, name: &str) -> Attributes {
     attributes
 }
 
-/// What the dead-letter queue is made with. It keeps messages as long as it
-/// can, and is of its queue's kind.
-pub fn of_dead_letter_queue(name: &str) -> Attributes {
+/// Attributes of the creation of a dead-letter queue: the longest retention, and FIFO like its queue.
+pub fn for_dead_letter_queue(name: &str) -> Attributes {
     let attributes = BTreeMap::from([(RETENTION.to_owned(), LONGEST_RETENTION.to_string())]);
     for_creation(attributes, name)
 }
 
-/// Whether the name is that of a FIFO queue, which no other queue may have.
+/// Whether the name is that of a FIFO queue.
 pub fn is_fifo(name: &str) -> bool {
     name.strip_suffix(".fifo").is_some()
 }
 
-/// Name of the dead-letter queue, of the same kind.
+/// Name of the dead-letter queue, FIFO like its queue.
 pub fn dead_letter_name(name: &str) -> String {
     match name.strip_suffix(".fifo") {
         Some(name) => format!("{name}-dlq.fifo"),
@@ -81,15 +79,15 @@ pub fn dead_letter_name(name: &str) -> String {
     }
 }
 
-/// In what the queue differs from what is wanted.
-pub fn differences(wanted: &Attributes, found: &Attributes, name: &str) -> Vec<Drift> {
+/// Differences between desired and observed attributes.
+pub fn differences(desired: &Attributes, found: &Attributes, name: &str) -> Vec<Drift> {
     let mut drift = Vec::new();
-    for (key, want) in wanted {
+    for (key, want) in desired {
         let have = found.get(key).map_or("", String::as_str);
         if means_the_same(want, have) {
             continue;
         }
-        // Messages older than the new limit would be gone at once.
+        // Messages older than the new limit would be lost at once.
         let is_lowered = key == RETENTION
             && have
                 .parse::<u64>()
@@ -107,22 +105,22 @@ pub fn differences(wanted: &Attributes, found: &Attributes, name: &str) -> Vec<D
     drift
 }
 
-/// The part of `wanted` that differs and may be written.
-pub fn to_write(wanted: &Attributes, found: &Attributes, name: &str) -> Attributes {
-    let drift = differences(wanted, found, name);
+/// Desired attributes that differ and can be corrected.
+pub fn to_write(desired: &Attributes, found: &Attributes, name: &str) -> Attributes {
+    let drift = differences(desired, found, name);
     let is_written = |key: &str| {
         drift.iter().any(|drift| {
             drift.what == field(key) && drift.kind == crate::transport::DriftKind::Settable
         })
     };
-    wanted
+    desired
         .iter()
         .filter(|(key, _)| is_written(key))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect()
 }
 
-/// Messages in the queue; delayed ones wait too.
+/// Messages in the queue; delayed ones count as queued.
 pub fn counters(found: &Attributes) -> Option<Counters> {
     let count = |key: &str| found.get(key)?.parse::<u64>().ok();
     Some(Counters {
@@ -162,7 +160,7 @@ fn means_the_same(want: &str, have: &str) -> bool {
     parse(want).is_some_and(|want| Some(want) == parse(have))
 }
 
-/// The same with numbers as numbers: `"3"`, `3` and `3.0` all occur.
+/// The value with numbers normalized: services return `"3"`, `3` and `3.0`.
 fn normal(value: Value) -> Value {
     match value {
         Value::String(text) => match text.parse::<f64>() {
@@ -195,8 +193,8 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_of_meaning_not_of_spelling() {
-        let want = wanted(&queue(), Some(ARN));
+    fn attributes_are_compared_by_meaning() {
+        let want = desired(&queue(), Some(ARN));
         let other_order =
             format!("{{\"maxReceiveCount\":\"3\", \"deadLetterTargetArn\":\"{ARN}\"}}");
         let cases: [(&str, &str, &str, Option<DriftKind>); 8] = [
@@ -234,16 +232,16 @@ mod tests {
     }
 
     #[test]
-    fn a_redrive_policy_that_is_not_wanted_is_emptied() {
+    fn an_undesired_redrive_policy_is_emptied() {
         let mut off = queue();
         off.dead_letter.enabled = false;
-        let want = wanted(&off, Some(ARN));
+        let want = desired(&off, Some(ARN));
         let mut found = want.clone();
         found.remove(REDRIVE);
         assert_eq!(
             differences(&want, &found, "asya-cart"),
             [],
-            "absent is as good as empty"
+            "a missing policy equals an empty one"
         );
         found.insert(
             REDRIVE.to_owned(),
@@ -251,7 +249,7 @@ mod tests {
         );
         assert_eq!(to_write(&want, &found, "asya-cart")[REDRIVE], "");
         assert!(!for_creation(want, "asya-cart").contains_key(REDRIVE));
-        let later = wanted(&queue(), None);
+        let later = desired(&queue(), None);
         assert_eq!(
             differences(&later, &found, "asya-cart"),
             [],
@@ -260,12 +258,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_decides_whether_a_queue_is_fifo() {
+    fn the_name_of_a_fifo_queue_ends_with_fifo() {
         assert_eq!(dead_letter_name("asya-cart"), "asya-cart-dlq");
         assert_eq!(dead_letter_name("asya-cart.fifo"), "asya-cart-dlq.fifo");
-        assert_eq!(of_dead_letter_queue("a-dlq.fifo")[FIFO], "true");
+        assert_eq!(for_dead_letter_queue("a-dlq.fifo")[FIFO], "true");
         assert!(
-            !of_dead_letter_queue("a-dlq").contains_key(FIFO),
+            !for_dead_letter_queue("a-dlq").contains_key(FIFO),
             "never \"false\""
         );
         let standard = differences(&Attributes::new(), &Attributes::new(), "a.fifo");
@@ -273,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_unknown_until_the_service_tells() {
+    fn missing_counters_are_unknown() {
         let mut found = Attributes::new();
         assert_eq!(counters(&found), None);
         for (key, value) in [

@@ -1,8 +1,7 @@
-//! What it means that there are no credentials to make a call with.
+//! Errors of credentials.
 //!
-//! The SDK gets them before it calls the service: with a role from STS, else from
-//! the pod's surroundings. What goes wrong there lies deep in the error of the call,
-//! beside an id of the request that is another one each time.
+//! The SDK gets credentials before it calls the service: with a role from STS, else from the pod's
+//! environment. The cause is deep in the error of the call, beside a request id that changes each time.
 
 use std::error::Error;
 
@@ -12,9 +11,9 @@ use aws_sdk_sts::operation::assume_role::AssumeRoleError;
 use aws_sdk_sts::operation::assume_role_with_web_identity::AssumeRoleWithWebIdentityError;
 
 use super::errors::{DENIED, THROTTLED};
-use crate::transport::fault::Fault;
+use crate::transport::TransportError;
 
-/// Codes of STS that mean that it does not know us, beside those of every service.
+/// Codes of STS for denied credentials, beside those of every service.
 const DENIED_BY_STS: [&str; 6] = [
     "IDPRejectedClaim",
     "IDPRejectedClaimException",
@@ -23,18 +22,18 @@ const DENIED_BY_STS: [&str; 6] = [
     "RegionDisabledException",
     "ValidationError",
 ];
-/// Codes whose messages tell the time.
+/// Codes whose messages contain the time.
 const EXPIRED: [&str; 2] = ["ExpiredToken", "ExpiredTokenException"];
 
-/// Where credentials come from that no Secret holds.
+/// Source of credentials that are not in a Secret.
 const SOURCE: &str = "the source of the provider's AWS credentials";
 const STS: &str = "AWS STS";
 
-/// The fault, where it is one of credentials; `service` is the one that they are for.
-pub(super) fn fault(error: &(dyn Error + 'static), service: &str) -> Option<Fault> {
+/// The error, where it is one of credentials; `service` is what they are for.
+pub(super) fn error(error: &(dyn Error + 'static), service: &str) -> Option<TransportError> {
     let credentials = causes(error).find_map(|cause| cause.downcast_ref::<CredentialsError>())?;
     if let CredentialsError::CredentialsNotLoaded(_) = credentials {
-        return Some(Fault::Invalid(format!(
+        return Some(TransportError::Invalid(format!(
             "there are no credentials for {service}: give the provider's pod a role (IRSA, EKS Pod Identity), or \
              name a Secret in the ProviderConfig"
         )));
@@ -42,45 +41,45 @@ pub(super) fn fault(error: &(dyn Error + 'static), service: &str) -> Option<Faul
     if let CredentialsError::ProviderTimedOut(_) = credentials {
         return Some(unreachable("no answer in time".to_owned()));
     }
-    if let Some(said) = causes(credentials).find_map(said_by_sts) {
-        return Some(refused(said));
+    if let Some(metadata) = causes(credentials).find_map(sts_metadata) {
+        return Some(refused(metadata));
     }
     Some(unreachable(innermost(credentials)))
 }
 
-/// The last of the causes, without what is another in each answer.
+/// Message of the last cause, without request ids.
 pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     causes(error).last().map_or_else(String::new, |cause| {
-        // Its own text lists everything that came along, the id of the request included.
-        match said_by_sts(cause) {
-            Some(said) => sentence(said),
+        // Its own text contains everything, including the request id.
+        match sts_metadata(cause) {
+            Some(metadata) => code_and_message(metadata),
             None => without_ids(&cause.to_string()),
         }
     })
 }
 
-fn unreachable(cause: String) -> Fault {
-    Fault::Unreachable {
+fn unreachable(cause: String) -> TransportError {
+    TransportError::Unreachable {
         endpoint: SOURCE.to_owned(),
         cause,
     }
 }
 
-fn refused(said: &ErrorMetadata) -> Fault {
-    let code = said.code().unwrap_or_default();
+fn refused(metadata: &ErrorMetadata) -> TransportError {
+    let code = metadata.code().unwrap_or_default();
     let (endpoint, action) = (STS.to_owned(), "assume the provider's role".to_owned());
-    let cause = sentence(said);
+    let cause = code_and_message(metadata);
     if THROTTLED.contains(&code) {
-        Fault::Throttled { endpoint, action }
+        TransportError::Throttled { endpoint, action }
     } else if DENIED.contains(&code) || DENIED_BY_STS.contains(&code) {
-        let cause = format!("{cause}: see that the role's trust policy names its ServiceAccount");
-        Fault::Denied {
+        let cause = format!("{cause}: check that the role's trust policy names its ServiceAccount");
+        TransportError::Denied {
             endpoint,
             action,
             cause,
         }
     } else {
-        Fault::Failed {
+        TransportError::Failed {
             endpoint,
             action,
             cause,
@@ -89,9 +88,9 @@ fn refused(said: &ErrorMetadata) -> Fault {
 }
 
 /// Code and message of an answer.
-fn sentence(said: &ErrorMetadata) -> String {
-    let code = said.code().unwrap_or("the answer names no error");
-    match said.message() {
+fn code_and_message(metadata: &ErrorMetadata) -> String {
+    let code = metadata.code().unwrap_or("the answer has no error code");
+    match metadata.message() {
         Some(message) if !message.is_empty() && !EXPIRED.contains(&code) => {
             format!("{code}: {}", without_ids(message))
         }
@@ -99,7 +98,7 @@ fn sentence(said: &ErrorMetadata) -> String {
     }
 }
 
-fn said_by_sts<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a ErrorMetadata> {
+fn sts_metadata<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a ErrorMetadata> {
     let of_web_identity = cause.downcast_ref::<AssumeRoleWithWebIdentityError>();
     of_web_identity
         .map(ProvideErrorMetadata::meta)
@@ -118,7 +117,7 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     })
 }
 
-/// On one line, and with an ellipsis for each id of the form that requests have.
+/// The text on one line, with an ellipsis for each request id.
 fn without_ids(text: &str) -> String {
     let words = text.split_whitespace().map(|word| {
         let bare = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
@@ -141,12 +140,12 @@ mod tests {
         metadata.custom("aws_request_id", id).build()
     }
 
-    fn said(error: &CredentialsError) -> String {
-        fault(error, "SQS of region us-east-1").unwrap().to_string()
+    fn message(error: &CredentialsError) -> String {
+        error(error, "SQS of region us-east-1").unwrap().to_string()
     }
 
     #[test]
-    fn a_fault_of_credentials_says_who_gives_none_and_why() {
+    fn errors_of_credentials_name_source_and_cause() {
         let id = "0f3b2c1a-1111-2222-3333-444455556666";
         let of_sts = |code, message| CredentialsError::provider_error(metadata(code, message, id));
         let no_file = std::io::Error::new(std::io::ErrorKind::NotFound, "no such file");
@@ -157,7 +156,7 @@ mod tests {
                     "Not authorized to perform sts:AssumeRoleWithWebIdentity",
                 ),
                 "AWS STS denies assume the provider's role: AccessDenied: Not authorized to perform \
-                 sts:AssumeRoleWithWebIdentity: see that",
+                 sts:AssumeRoleWithWebIdentity: check that",
             ),
             (
                 of_sts(
@@ -165,18 +164,18 @@ mod tests {
                     "No provider for https://oidc (request 0f3b2c1a-1111-2222-3333-444455556666)",
                 ),
                 "AWS STS denies assume the provider's role: InvalidIdentityToken: No provider for https://oidc \
-                 (request …): see that",
+                 (request …): check that",
             ),
             (
                 of_sts(
                     "ExpiredTokenException",
                     "Token expired: current time 1700000000",
                 ),
-                "AWS STS denies assume the provider's role: ExpiredTokenException: see that",
+                "AWS STS denies assume the provider's role: ExpiredTokenException: check that",
             ),
             (
                 of_sts("Throttling", "Rate exceeded"),
-                "AWS STS asks for fewer calls while asked to assume the provider's role",
+                "AWS STS throttles calls to assume the provider's role",
             ),
             (
                 of_sts("IDPCommunicationError", "timeout"),
@@ -196,15 +195,15 @@ mod tests {
             ),
         ];
         for (error, expected) in cases {
-            let found = said(&error);
+            let found = message(&error);
             assert!(found.starts_with(expected), "{found}");
         }
     }
 
     #[test]
-    fn only_faults_of_credentials_are_told_as_such() {
+    fn other_errors_are_not_errors_of_credentials() {
         let error = std::io::Error::other("connection refused");
-        assert_eq!(fault(&error, "SQS"), None);
+        assert_eq!(error(&error, "SQS"), None);
         assert_eq!(innermost(&error), "connection refused");
         let error = metadata("InternalError", "try again", "id");
         assert_eq!(innermost(&error), "InternalError: try again");

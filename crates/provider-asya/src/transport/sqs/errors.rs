@@ -1,14 +1,14 @@
-//! What an error of SQS means, in either of the two spellings that services use.
+//! Errors of SQS, by their codes in both protocols that services speak.
 
 use std::time::Duration;
 
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 
-use super::{ServiceFault, credentials};
-use crate::transport::fault::Fault;
+use super::{StsError, credentials};
+use crate::transport::TransportError;
 
 /// Codes of the JSON protocol and of the query protocol before it.
-const ABSENT: [&str; 2] = [
+const NOT_FOUND: [&str; 2] = [
     "QueueDoesNotExist",
     "AWS.SimpleQueueService.NonExistentQueue",
 ];
@@ -39,108 +39,108 @@ pub(super) const THROTTLED: [&str; 5] = [
     "TooManyRequestsException",
 ];
 
-/// What went wrong with one call.
+/// Error of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Meaning {
-    /// There is no such queue.
-    Absent,
+pub enum CallError {
+    /// The queue does not exist.
+    NotFound,
     /// A queue of that name exists with other attributes.
     Exists,
-    /// Anything else.
-    Fault(Fault),
+    /// Any other error.
+    Transport(TransportError),
 }
 
-/// Who was asked for what.
+/// Who was context for what.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct CallContext<'a> {
     /// The service.
     pub endpoint: &'a str,
-    /// What for.
+    /// The action.
     pub action: &'a str,
     /// The queue.
     pub name: &'a str,
-    /// When a name that was deleted recently is tried again.
+    /// Retry interval after a name was deleted recently.
     pub deleted_recently: Duration,
 }
 
-/// What the SDK's error means.
-pub fn meaning<E, R>(error: &SdkError<E, R>, asked: Asked) -> Meaning
+/// Interprets an error of the SDK.
+pub fn call_error<E, R>(error: &SdkError<E, R>, context: CallContext) -> CallError
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
     R: std::fmt::Debug + 'static,
 {
-    if let SdkError::ServiceError(context) = error {
-        let error = context.err();
-        return of_code(
+    if let SdkError::ServiceError(service) = error {
+        let error = service.err();
+        return from_code(
             error.code().unwrap_or_default(),
             error.message().unwrap_or_default(),
-            asked,
+            context,
         );
     }
-    if let Some(fault) = credentials::fault(error, asked.endpoint) {
-        return Meaning::Fault(fault);
+    if let Some(fault) = credentials::error(error, context.endpoint) {
+        return CallError::Transport(fault);
     }
-    let endpoint = asked.endpoint.to_owned();
+    let endpoint = context.endpoint.to_owned();
     let cause = match error {
         SdkError::TimeoutError(_) => "no answer in time".to_owned(),
         SdkError::ResponseError(_) => "the answer cannot be read".to_owned(),
         _ => credentials::innermost(error),
     };
-    Meaning::Fault(Fault::Unreachable { endpoint, cause })
+    CallError::Transport(TransportError::Unreachable { endpoint, cause })
 }
 
-/// Whether the answer is that of a service that does not know what it was asked for, as those that
+/// Whether the answer is that of a service that does not know what it was context for, as those that
 /// only know queues do not know STS.
-pub(super) fn is_not_understood(error: &ServiceFault) -> bool {
+pub(super) fn is_not_understood(error: &StsError) -> bool {
     match error {
         SdkError::ResponseError(_) => true,
-        SdkError::ServiceError(context) => {
-            let code = context.err().code().unwrap_or_default();
+        SdkError::ServiceError(service) => {
+            let code = service.err().code().unwrap_or_default();
             let is_known = DENIED.contains(&code) || THROTTLED.contains(&code);
-            context.raw().status().is_client_error() && !is_known
+            service.raw().status().is_client_error() && !is_known
         }
         _ => false,
     }
 }
 
-/// What the code of a service's error means.
-pub fn of_code(code: &str, message: &str, asked: Asked) -> Meaning {
-    let (endpoint, action) = (asked.endpoint.to_owned(), asked.action.to_owned());
-    if ABSENT.contains(&code) {
-        return Meaning::Absent;
+/// Interprets the code of a service's error.
+pub fn from_code(code: &str, message: &str, context: CallContext) -> CallError {
+    let (endpoint, action) = (context.endpoint.to_owned(), context.action.to_owned());
+    if NOT_FOUND.contains(&code) {
+        return CallError::NotFound;
     }
     if EXISTS.contains(&code) {
-        return Meaning::Exists;
+        return CallError::Exists;
     }
-    // Codes are words; messages name the request or the time and would make a
-    // condition change for ever, but those about values say what is wrong.
-    let says_what = code.starts_with("Invalid") && !DENIED.contains(&code);
+    // Messages contain request ids or times, which would change a condition all the time; only those
+    // about invalid values are used.
+    let is_about_value = code.starts_with("Invalid") && !DENIED.contains(&code);
     let cause = match (code, message) {
-        ("", _) => "the answer names no error".to_owned(),
-        (code, message) if says_what && !message.is_empty() => format!("{code}: {message}"),
+        ("", _) => "the answer has no error code".to_owned(),
+        (code, message) if is_about_value && !message.is_empty() => format!("{code}: {message}"),
         (code, _) => code.to_owned(),
     };
-    Meaning::Fault(if DELETED_RECENTLY.contains(&code) {
-        Fault::DeletedRecently {
-            name: asked.name.to_owned(),
-            after: asked.deleted_recently,
+    CallError::Transport(if DELETED_RECENTLY.contains(&code) {
+        TransportError::DeletedRecently {
+            name: context.name.to_owned(),
+            after: context.deleted_recently,
         }
     } else if THROTTLED.contains(&code) {
-        Fault::Throttled { endpoint, action }
+        TransportError::Throttled { endpoint, action }
     } else if DENIED.contains(&code) {
-        Fault::Denied {
+        TransportError::Denied {
             endpoint,
             action,
             cause,
         }
     } else if code.is_empty() || code.contains("Internal") || code.contains("Unavailable") {
-        Fault::Failed {
+        TransportError::Failed {
             endpoint,
             action,
             cause,
         }
     } else {
-        Fault::Refused {
+        TransportError::Refused {
             endpoint,
             action,
             cause,
@@ -153,16 +153,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_spellings_mean_the_same() {
-        let asked = Asked {
+    fn codes_of_both_protocols_mean_the_same() {
+        let context = CallContext {
             endpoint: "sqs.us-east-1",
             action: "create queue",
             name: "asya-cart",
             deleted_recently: Duration::from_secs(65),
         };
         let cases = [
-            ("QueueDoesNotExist", "absent"),
-            ("AWS.SimpleQueueService.NonExistentQueue", "absent"),
+            ("QueueDoesNotExist", "not found"),
+            ("AWS.SimpleQueueService.NonExistentQueue", "not found"),
             ("QueueNameExists", "exists"),
             ("QueueAlreadyExists", "exists"),
             (
@@ -175,7 +175,7 @@ mod tests {
             ),
             (
                 "RequestThrottled",
-                "sqs.us-east-1 asks for fewer calls while asked to create queue",
+                "sqs.us-east-1 throttles calls to create queue",
             ),
             (
                 "AccessDenied",
@@ -195,14 +195,14 @@ mod tests {
             ),
             (
                 "",
-                "sqs.us-east-1 failed to create queue: the answer names no error",
+                "sqs.us-east-1 failed to create queue: the answer has no error code",
             ),
         ];
         for (code, expected) in cases {
-            let found = match of_code(code, "request 123", asked) {
-                Meaning::Absent => "absent".to_owned(),
-                Meaning::Exists => "exists".to_owned(),
-                Meaning::Fault(fault) => fault.to_string(),
+            let found = match from_code(code, "request 123", context) {
+                CallError::NotFound => "not found".to_owned(),
+                CallError::Exists => "exists".to_owned(),
+                CallError::Transport(error) => error.to_string(),
             };
             assert!(found.starts_with(expected), "{code}: {found}");
         }

@@ -1,4 +1,4 @@
-//! Queues of Amazon SQS, and of services that speak its protocol.
+//! Queues on Amazon SQS, and on compatible services.
 
 pub mod attributes;
 mod calls;
@@ -17,87 +17,86 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::OnceCell;
 
 pub use self::queue::SqsExternal;
-use super::Fault;
+use super::TransportError;
 use super::limit::{Limits, Rate};
-use crate::owner::OwnerMark;
+use crate::owner::OwnerTag;
 
-/// The tag with the owner's mark.
+/// AWS tag with the owner tag.
 pub const OWNER_TAG: &str = "asya-owner";
 
 /// Longest name of a queue.
 const NAME_MAX: usize = actor::names::SQS_QUEUE_MAX;
 
-/// Calls on tags that all queues of an account make together in one region, those that make a queue
-/// with tags included. AWS allows 30 per second, which these are in the first second after a rest.
+/// Rate limit of calls on tags of an account in one region, including creation with tags. AWS allows 30
+/// per second, which a burst and the rate of one second add up to.
 const TAGS: Rate = Rate {
     per_second: 25,
     burst: 5,
 };
 
-/// Calls of other kinds. AWS publishes no limit of them; where it throttles one, that queue waits.
-/// Each queue is read once in a minute, so that this is enough for 6,000.
+/// Rate limit of other calls. AWS publishes none; where it throttles a call, that queue backs off. With
+/// one call a minute it suffices for 6,000 queues.
 const OTHERS: Rate = Rate {
     per_second: 100,
     burst: 250,
 };
 
-/// The limits of all accounts.
+/// Rate limits of all accounts.
 #[derive(Debug)]
-pub struct Pace {
+pub struct RateLimits {
     tags: Limits,
     others: Limits,
 }
 
-impl Pace {
-    /// Limits for everything that a provider calls, with its calls counted by `calls`.
+impl RateLimits {
+    /// Rate limits of a process, with calls counted by `calls`.
     pub fn new(calls: Counter) -> Arc<Self> {
         Arc::new(Self {
-            tags: Limits::of_each(TAGS, calls.clone()),
-            others: Limits::of_each(OTHERS, calls),
+            tags: Limits::new(TAGS, calls.clone()),
+            others: Limits::new(OTHERS, calls),
         })
     }
 }
 
-/// What the SDK says where STS does not tell the account.
-type ServiceFault = aws_sdk_sts::error::SdkError<GetCallerIdentityError>;
+/// Error of STS.
+type StsError = aws_sdk_sts::error::SdkError<GetCallerIdentityError>;
 
-/// The service in one region, with one account's credentials. Clones share a
-/// pool of connections, and what was learned.
+/// The service in one region, with one account's credentials. Clones share connections and caches.
 #[derive(Clone)]
 pub struct Service {
     sqs: Client,
     sts: aws_sdk_sts::Client,
     region: String,
     endpoint: Option<String>,
-    pace: Arc<Pace>,
+    limits: Arc<RateLimits>,
     deleted_recently: Duration,
-    /// The account whose queues are seen here, and by whose limit calls are made from then on.
-    /// Until then all clients share one.
-    seen_account: Arc<OnceLock<String>>,
-    /// The account of the credentials, once it was asked for; nothing, where nobody knows.
+    /// Account of the observed queues, whose rate limit is used from then on. Until then all clients
+    /// share one.
+    observed_account: Arc<OnceLock<String>>,
+    /// Account of the credentials, once requested; none where the service knows no accounts.
     account: Arc<OnceCell<Option<String>>>,
-    /// The URLs of queues by their names, as the service told them. What a status says of them may
-    /// have been written by anybody.
+    /// URLs of queues by name, as the service returned them. The URL in a status may have been written
+    /// by another program.
     urls: Arc<Mutex<BTreeMap<String, String>>>,
 }
 
-/// One queue, as the service is to hold it.
+/// Desired state of one queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct QueueDefinition {
     /// Its name.
     pub name: String,
     /// Its settings.
     pub queue: SqsQueue,
-    /// Its owner.
-    pub mark: OwnerMark,
-    /// Tags that say which object made it.
+    /// Its owner tag.
+    pub owner_tag: OwnerTag,
+    /// Tags that name its object.
     pub tags: BTreeMap<String, String>,
-    /// The account that it was in, where that is known.
+    /// Its recorded account, where there is one.
     pub account_id: Option<String>,
 }
 
 impl Service {
-    /// The service behind these clients.
+    /// The service of these clients. `deleted_recently` is the retry interval after SQS refused a name.
     pub fn new(
         sqs: Client,
         sts: aws_sdk_sts::Client,
@@ -110,93 +109,110 @@ impl Service {
             sts,
             region: region.to_owned(),
             endpoint: endpoint.map(|endpoint| endpoint.trim_end_matches('/').to_owned()),
-            pace: Pace::new(Counter::default()),
+            limits: RateLimits::new(Counter::default()),
             deleted_recently,
-            seen_account: Arc::default(),
+            observed_account: Arc::default(),
             account: Arc::default(),
             urls: Arc::default(),
         }
     }
 
-    /// This service, with these limits, which others share.
+    /// This service, with shared rate limits.
     #[must_use]
-    pub fn limited_by(self, pace: &Arc<Pace>) -> Self {
-        let pace = pace.clone();
-        Self { pace, ..self }
+    pub fn limited_by(self, limits: &Arc<RateLimits>) -> Self {
+        let limits = limits.clone();
+        Self { limits, ..self }
     }
 
-    /// Waits until it is this call's turn among those of its account.
-    async fn turn(&self) {
-        self.pace.others.of(&self.whose()).turn().await;
+    /// Waits until a call may be made.
+    async fn acquire(&self) {
+        self.limits
+            .others
+            .for_account(&self.account_key())
+            .acquire()
+            .await;
     }
 
-    /// Waits until it is this call's turn among those of its account that concern tags.
-    async fn turn_of_tags(&self) {
-        self.pace.tags.of(&self.whose()).turn().await;
+    /// Waits until a call on tags may be made.
+    async fn acquire_for_tags(&self) {
+        self.limits
+            .tags
+            .for_account(&self.account_key())
+            .acquire()
+            .await;
     }
 
-    /// The account, as far as it is known, in this service and region.
-    fn whose(&self) -> String {
+    /// Key of the rate limit: service, region and account, as far as it is known.
+    fn account_key(&self) -> String {
         let service = self.endpoint.as_deref().unwrap_or("AWS");
-        let account = self.seen_account.get().map_or("unknown", String::as_str);
+        let account = self
+            .observed_account
+            .get()
+            .map_or("unknown", String::as_str);
         format!("{service} {} {account}", self.region)
     }
 
-    /// Remembers whose queues are seen here.
-    fn is_of(&self, account: &str) {
-        self.seen_account.get_or_init(|| account.to_owned());
+    /// Sets the account of the observed queues.
+    fn set_account(&self, account: &str) {
+        self.observed_account.get_or_init(|| account.to_owned());
     }
 
-    /// One queue of it.
-    pub fn queue(&self, wanted: Wanted) -> Result<SqsExternal, Fault> {
-        check_name(&wanted)?;
-        let place = self
+    /// A queue of the service.
+    ///
+    /// # Errors
+    /// The service would refuse the name.
+    pub fn queue(&self, definition: QueueDefinition) -> Result<SqsExternal, TransportError> {
+        check_name(&definition)?;
+        let endpoint = self
             .endpoint
             .clone()
             .unwrap_or_else(|| format!("SQS of region {}", self.region));
         Ok(SqsExternal {
             service: self.clone(),
-            wanted,
-            place,
+            definition,
+            endpoint,
         })
     }
 
-    fn remembered(&self, name: &str) -> Option<String> {
-        self.known_urls().get(name).cloned()
+    fn cached_url(&self, name: &str) -> Option<String> {
+        self.urls_lock().get(name).cloned()
     }
 
-    fn remember(&self, name: &str, url: String) {
-        self.known_urls().insert(name.to_owned(), url);
+    fn cache_url(&self, name: &str, url: String) {
+        self.urls_lock().insert(name.to_owned(), url);
     }
 
-    fn forget(&self, name: &str) {
-        self.known_urls().remove(name);
+    fn forget_url(&self, name: &str) {
+        self.urls_lock().remove(name);
     }
 
-    fn known_urls(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+    fn urls_lock(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
         self.urls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn check_name(wanted: &Wanted) -> Result<(), Fault> {
-    let longest = if wanted.queue.dead_letter.enabled {
-        attributes::dead_letter_name(&wanted.name)
+fn check_name(definition: &QueueDefinition) -> Result<(), TransportError> {
+    let longest = if definition.queue.dead_letter.enabled {
+        attributes::dead_letter_name(&definition.name)
     } else {
-        wanted.name.clone()
+        definition.name.clone()
     };
     if longest.len() > NAME_MAX {
-        return Err(Fault::Invalid(format!(
+        return Err(TransportError::Invalid(format!(
             "the queue name {longest:?} has {} characters, and SQS allows {NAME_MAX}",
             longest.len()
         )));
     }
-    let base = wanted.name.strip_suffix(".fifo").unwrap_or(&wanted.name);
+    let base = definition
+        .name
+        .strip_suffix(".fifo")
+        .unwrap_or(&definition.name);
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
     if base.is_empty() || !base.chars().all(is_allowed) {
-        return Err(Fault::Invalid(format!(
+        return Err(TransportError::Invalid(format!(
             "the queue name {:?} is not allowed on SQS: use letters, digits, \"-\" and \"_\", with the ending \
              \".fifo\" for a FIFO queue",
-            wanted.name
+            definition.name
         )));
     }
     Ok(())

@@ -1,20 +1,22 @@
-//! One queue of the service: what is seen of it, and the order of the calls that belong together.
+//! One queue of the service: observation, and the order of calls of each operation.
 
 use actor::queue::Location;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::attributes::{self, Attributes};
-use super::calls::Standing;
-use super::{Service, Wanted};
-use crate::transport::{Depth, Drift, ExternalQueue, Fault, Found, Mark, Observation};
+use super::calls::Lookup;
+use super::{QueueDefinition, Service};
+use crate::transport::{
+    Depth, Drift, ExternalQueue, Observation, ObservedQueue, Ownership, TransportError,
+};
 
 /// One queue of the service.
 pub struct SqsExternal {
     pub(super) service: Service,
-    pub(super) wanted: Wanted,
-    /// The service in words, for messages.
-    pub(super) place: String,
+    pub(super) definition: QueueDefinition,
+    /// Name of the service in messages.
+    pub(super) endpoint: String,
 }
 
 impl ExternalQueue for SqsExternal {
@@ -26,159 +28,159 @@ impl ExternalQueue for SqsExternal {
         }
     }
 
-    fn observe(&self, depth: Depth) -> BoxFuture<'_, Result<Observation, Fault>> {
-        self.look(depth).boxed()
+    fn observe(&self, depth: Depth) -> BoxFuture<'_, Result<Observation, TransportError>> {
+        self.observe_queue(depth).boxed()
     }
 
-    fn create(&self) -> BoxFuture<'_, Result<(), Fault>> {
-        self.make().boxed()
+    fn create(&self) -> BoxFuture<'_, Result<(), TransportError>> {
+        self.create_queues().boxed()
     }
 
-    fn update(&self) -> BoxFuture<'_, Result<(), Fault>> {
-        self.write().boxed()
+    fn update(&self) -> BoxFuture<'_, Result<(), TransportError>> {
+        self.update_queue().boxed()
     }
 
-    fn delete(&self) -> BoxFuture<'_, Result<(), Fault>> {
-        self.remove().boxed()
+    fn delete(&self) -> BoxFuture<'_, Result<(), TransportError>> {
+        self.delete_queues().boxed()
     }
 }
 
 impl SqsExternal {
-    async fn look(&self, depth: Depth) -> Result<Observation, Fault> {
+    async fn observe_queue(&self, depth: Depth) -> Result<Observation, TransportError> {
         let Some(url) = self.find().await? else {
-            return self.absent().await;
+            return self.missing().await;
         };
         let Some(found) = self.attributes(&url).await? else {
-            return self.absent().await;
+            return self.missing().await;
         };
         let arn = attributes::arn(&found).map(str::to_owned);
         let account = arn.as_deref().and_then(attributes::account);
         if let Some(account) = account {
-            self.service.is_of(account);
+            self.service.set_account(account);
         }
         self.check_account(account)?;
         let letters = self.dead_letter_arn(arn.as_deref());
-        let wanted = attributes::wanted(&self.wanted.queue, letters.as_deref());
-        let mut seen = Found {
-            mark: Mark::Unread,
+        let desired = attributes::desired(&self.definition.queue, letters.as_deref());
+        let mut observed = ObservedQueue {
+            owner: Ownership::Unread,
             location: Location {
                 account_id: account.map(str::to_owned),
                 ..self.location()
             },
             counters: attributes::counters(&found),
-            drift: attributes::differences(&wanted, &found, &self.wanted.name),
+            drift: attributes::differences(&desired, &found, &self.definition.name),
             url: Some(url.clone()),
             arn,
-            ..Found::default()
+            ..ObservedQueue::default()
         };
-        if depth == Depth::Whole {
-            let Some(mark) = self.mark(&url).await? else {
-                return self.absent().await;
+        if depth == Depth::Full {
+            let Some(mark) = self.read_owner(&url).await? else {
+                return self.missing().await;
             };
-            seen.mark = mark;
-            let letters = self.standing(&self.dead_letter_name()).await?;
-            seen.drift.extend(self.lack_of(&letters));
-            let held_by_letters = self.held_by(&letters).await?;
-            seen.held = match (held(&found), held_by_letters) {
+            observed.owner = mark;
+            let letters = self.look_up(&self.dead_letter_name()).await?;
+            observed.drift.extend(self.dead_letter_drift(&letters));
+            let held_dead_letters = self.dead_letters_held(&letters).await?;
+            observed.held = match (held(&found), held_dead_letters) {
                 (Some(own), Some(letters)) => Some(own + letters),
                 _ => None,
             };
-            seen.count_letters(held_by_letters.filter(|_| self.are_dead_letters(&letters)));
+            observed.set_dead_letters(
+                held_dead_letters.filter(|_| self.are_our_dead_letters(&letters)),
+            );
         }
-        if depth == Depth::Letters && self.wanted.queue.dead_letter.enabled {
-            seen.count_letters(self.dead_lettered().await?);
+        if depth == Depth::WithDeadLetters && self.definition.queue.dead_letter.enabled {
+            observed.set_dead_letters(self.dead_lettered().await?);
         }
-        Ok(Observation::Present(Box::new(seen)))
+        Ok(Observation::Present(Box::new(observed)))
     }
 
-    /// The queue is absent, unless it is only looked for in another account than its own.
-    async fn absent(&self) -> Result<Observation, Fault> {
+    /// The queue is missing, unless the credentials are those of another account.
+    async fn missing(&self) -> Result<Observation, TransportError> {
         self.forget();
         self.check_credentials().await?;
-        Ok(Observation::Absent)
+        Ok(Observation::Missing)
     }
 
-    /// In what the dead-letter queue falls short, where there is to be one: what goes wrong with
-    /// writing it says the rest.
-    fn lack_of(&self, letters: &Standing) -> Option<Drift> {
-        if !self.wanted.queue.dead_letter.enabled {
+    /// Drift of the dead-letter queue, where dead-lettering is on. The error of its creation explains
+    /// the rest.
+    fn dead_letter_drift(&self, letters: &Lookup) -> Option<Drift> {
+        if !self.definition.queue.dead_letter.enabled {
             return None;
         }
         let have = match letters {
-            Standing::Ours(_) => return None,
-            Standing::Absent => "absent".to_owned(),
-            Standing::Hidden(_) => "not visible yet".to_owned(),
-            Standing::NotOurs(owner) => {
-                format!("of {:?}", owner.as_deref().unwrap_or("nobody"))
+            Lookup::Ours(_) => return None,
+            Lookup::Missing => "missing".to_owned(),
+            Lookup::Hidden(_) => "not visible yet".to_owned(),
+            Lookup::Foreign(owner) => {
+                format!("of {:?}", owner.as_deref().unwrap_or("none"))
             }
         };
         let want = format!("queue {:?}", self.dead_letter_name());
         Some(Drift::settable("deadLetter", have, want))
     }
 
-    /// Messages in our dead-letter queue; none where there is no such queue, and unknown where it
-    /// cannot be seen.
-    async fn held_by(&self, letters: &Standing) -> Result<Option<u64>, Fault> {
+    /// Messages in our dead-letter queue: 0 where there is none, unknown where it is not visible.
+    async fn dead_letters_held(&self, letters: &Lookup) -> Result<Option<u64>, TransportError> {
         match letters {
-            Standing::Absent | Standing::NotOurs(_) => Ok(Some(0)),
-            Standing::Hidden(_) => Ok(None),
-            Standing::Ours(url) => Ok(self.attributes(url).await?.as_ref().and_then(held)),
+            Lookup::Missing | Lookup::Foreign(_) => Ok(Some(0)),
+            Lookup::Hidden(_) => Ok(None),
+            Lookup::Ours(url) => Ok(self.attributes(url).await?.as_ref().and_then(held)),
         }
     }
 
-    /// Whether what is in that queue are this queue's dead letters. Its URL is remembered if so.
-    fn are_dead_letters(&self, letters: &Standing) -> bool {
+    /// Whether that queue is our dead-letter queue. If so its URL is cached.
+    fn are_our_dead_letters(&self, letters: &Lookup) -> bool {
         let name = self.dead_letter_name();
         match letters {
-            Standing::Ours(url) if self.wanted.queue.dead_letter.enabled => {
-                self.service.remember(&name, url.clone());
+            Lookup::Ours(url) if self.definition.queue.dead_letter.enabled => {
+                self.service.cache_url(&name, url.clone());
                 true
             }
             _ => {
-                self.service.forget(&name);
+                self.service.forget_url(&name);
                 false
             }
         }
     }
 
-    /// Messages in the dead-letter queue, while there is one of ours; one call, once it was found.
-    async fn dead_lettered(&self) -> Result<Option<u64>, Fault> {
+    /// Messages in our dead-letter queue, where there is one; one call once its URL is cached.
+    async fn dead_lettered(&self) -> Result<Option<u64>, TransportError> {
         let name = self.dead_letter_name();
-        let letters = match self.service.remembered(&name) {
-            Some(url) => Standing::Ours(url),
-            None => self.standing(&name).await?,
+        let letters = match self.service.cached_url(&name) {
+            Some(url) => Lookup::Ours(url),
+            None => self.look_up(&name).await?,
         };
-        if !self.are_dead_letters(&letters) {
+        if !self.are_our_dead_letters(&letters) {
             return Ok(None);
         }
-        let held = self.held_by(&letters).await?;
+        let held = self.dead_letters_held(&letters).await?;
         if held.is_none() {
-            self.service.forget(&name);
+            self.service.forget_url(&name);
         }
         Ok(held)
     }
 
-    async fn make(&self) -> Result<(), Fault> {
+    async fn create_queues(&self) -> Result<(), TransportError> {
         self.check_credentials().await?;
-        let letters = self.make_dead_letter_queue().await?;
-        let wanted = attributes::wanted(&self.wanted.queue, letters.as_deref());
-        let creation = attributes::for_creation(wanted, &self.wanted.name);
-        if let Some(url) = self.make_queue(&self.wanted.name, creation).await? {
-            self.service.remember(&self.wanted.name, url);
+        let letters = self.create_dead_letter_queue().await?;
+        let desired = attributes::desired(&self.definition.queue, letters.as_deref());
+        let creation = attributes::for_creation(desired, &self.definition.name);
+        if let Some(url) = self.create_or_find(&self.definition.name, creation).await? {
+            self.service.cache_url(&self.definition.name, url);
         }
         Ok(())
     }
 
-    /// Makes the dead-letter queue where there is to be one, or takes ours; its ARN. It has none
-    /// while it is not visible: it must be, before a queue may name it, and until then the next
-    /// whole look finds that the queue does not.
-    async fn make_dead_letter_queue(&self) -> Result<Option<String>, Fault> {
-        if !self.wanted.queue.dead_letter.enabled {
+    /// Creates or finds the dead-letter queue, where dead-lettering is on; its ARN. None while it is not
+    /// visible, which it must be before a queue may name it; the next full observation finds that drift.
+    async fn create_dead_letter_queue(&self) -> Result<Option<String>, TransportError> {
+        if !self.definition.queue.dead_letter.enabled {
             return Ok(None);
         }
         let name = self.dead_letter_name();
-        let attributes = attributes::of_dead_letter_queue(&name);
-        let Some(url) = self.make_queue(&name, attributes).await? else {
+        let attributes = attributes::for_dead_letter_queue(&name);
+        let Some(url) = self.create_or_find(&name, attributes).await? else {
             return Ok(None);
         };
         let Some(found) = self.attributes(&url).await? else {
@@ -186,75 +188,79 @@ impl SqsExternal {
         };
         match attributes::arn(&found) {
             Some(arn) => Ok(Some(arn.to_owned())),
-            None => Err(Fault::Failed {
-                endpoint: self.place.clone(),
+            None => Err(TransportError::Failed {
+                endpoint: self.endpoint.clone(),
                 action: format!("read queue {name}"),
                 cause: "the answer holds no QueueArn".to_owned(),
             }),
         }
     }
 
-    /// Creates a queue with our mark, or takes ours; the URL, once it is visible.
+    /// Creates a queue with our owner tag, or finds ours; its URL once it is visible.
     ///
-    /// One that is there is not created: that would succeed for somebody
-    /// else's too, and some services would even give it our tags. The mark is
-    /// read back in any case, since another may have been faster; while it does
-    /// not show, whose the queue is stays open until the next whole look.
-    async fn make_queue(&self, name: &str, with: Attributes) -> Result<Option<String>, Fault> {
-        let mut standing = self.standing(name).await?;
-        if standing == Standing::Absent {
+    /// An existing queue is not created again: that would succeed for another owner's queue too, and some
+    /// services would even overwrite its tags. The owner tag is read back in any case, since another
+    /// client may have been faster; while it is not visible, the next full observation decides.
+    async fn create_or_find(
+        &self,
+        name: &str,
+        with: Attributes,
+    ) -> Result<Option<String>, TransportError> {
+        let mut look_up = self.look_up(name).await?;
+        if look_up == Lookup::Missing {
             let Some(url) = self.create_queue(name, with).await? else {
                 return Ok(None);
             };
-            standing = match self.mark(&url).await? {
-                Some(Mark::Of(owner)) if owner == self.wanted.mark.as_str() => Standing::Ours(url),
-                Some(Mark::Of(owner)) => Standing::NotOurs(Some(owner)),
-                Some(Mark::None | Mark::Unread) | None => Standing::Hidden(url),
+            look_up = match self.read_owner(&url).await? {
+                Some(Ownership::OwnedBy(owner)) if owner == self.definition.owner_tag.as_str() => {
+                    Lookup::Ours(url)
+                }
+                Some(Ownership::OwnedBy(owner)) => Lookup::Foreign(Some(owner)),
+                Some(Ownership::Unowned | Ownership::Unread) | None => Lookup::Hidden(url),
             };
         }
-        match standing {
-            Standing::Ours(url) => Ok(Some(url)),
-            Standing::Hidden(_) | Standing::Absent => Ok(None),
-            Standing::NotOurs(owner) => Err(Fault::Foreign {
+        match look_up {
+            Lookup::Ours(url) => Ok(Some(url)),
+            Lookup::Hidden(_) | Lookup::Missing => Ok(None),
+            Lookup::Foreign(owner) => Err(TransportError::Foreign {
                 name: name.to_owned(),
-                owner: owner.unwrap_or_else(|| "nobody".to_owned()),
+                owner: owner.unwrap_or_else(|| "none".to_owned()),
             }),
         }
     }
 
-    async fn write(&self) -> Result<(), Fault> {
+    async fn update_queue(&self) -> Result<(), TransportError> {
         let Some(url) = self.find().await? else {
             return Ok(());
         };
-        match self.mark(&url).await? {
-            Some(Mark::None) => self.tag(&url).await?,
-            Some(Mark::Of(_) | Mark::Unread) => {}
+        match self.read_owner(&url).await? {
+            Some(Ownership::Unowned) => self.tag(&url).await?,
+            Some(Ownership::OwnedBy(_) | Ownership::Unread) => {}
             None => return Ok(()),
         }
-        let letters = self.make_dead_letter_queue().await?;
-        let wanted = attributes::wanted(&self.wanted.queue, letters.as_deref());
+        let letters = self.create_dead_letter_queue().await?;
+        let desired = attributes::desired(&self.definition.queue, letters.as_deref());
         let Some(found) = self.attributes(&url).await? else {
             return Ok(());
         };
-        let changes = attributes::to_write(&wanted, &found, &self.wanted.name);
+        let changes = attributes::to_write(&desired, &found, &self.definition.name);
         if changes.is_empty() {
             return Ok(());
         }
         self.set_attributes(&url, changes).await
     }
 
-    /// The queue goes last: after a crash it is still there to be found, and
-    /// with it its dead-letter queue.
-    async fn remove(&self) -> Result<(), Fault> {
+    /// Deletes the queue last: after a crash it still exists, and with it its dead-letter queue is found.
+    async fn delete_queues(&self) -> Result<(), TransportError> {
         let name = self.dead_letter_name();
-        match self.standing(&name).await? {
-            Standing::Ours(letters) => self.delete_queue(&letters).await?,
-            Standing::Absent | Standing::NotOurs(_) => {}
-            Standing::Hidden(_) => {
-                return Err(Fault::Failed {
-                    endpoint: self.place.clone(),
+        match self.look_up(&name).await? {
+            Lookup::Ours(letters) => self.delete_queue(&letters).await?,
+            Lookup::Missing | Lookup::Foreign(_) => {}
+            Lookup::Hidden(_) => {
+                return Err(TransportError::Failed {
+                    endpoint: self.endpoint.clone(),
                     action: format!("read tags of queue {name}"),
-                    cause: "it is listed, and its tags cannot be read yet".to_owned(),
+                    cause: "it exists, and its tags cannot be read yet".to_owned(),
                 });
             }
         }
@@ -265,68 +271,67 @@ impl SqsExternal {
     }
 
     /// Refuses a queue of another account than the object names.
-    fn check_account(&self, found: Option<&str>) -> Result<(), Fault> {
-        match (self.wanted.queue.account_id.as_deref(), found) {
+    fn check_account(&self, found: Option<&str>) -> Result<(), TransportError> {
+        match (self.definition.queue.account_id.as_deref(), found) {
             (Some(wanted), Some(found)) if found != wanted => {
-                Err(self.elsewhere(wanted, &format!("the one found is in account {found}")))
+                Err(self.wrong_location(wanted, &format!("the one found is in account {found}")))
             }
             _ => Ok(()),
         }
     }
 
-    /// Refuses credentials of another account than that where the queue is or
-    /// was: there is none of that name, and a second one would be made, or the
-    /// object let go while its queue stays.
-    async fn check_credentials(&self) -> Result<(), Fault> {
-        let own = self.wanted.queue.account_id.as_deref();
-        let Some(wanted) = self.wanted.account_id.as_deref().or(own) else {
+    /// Refuses credentials of another account than the queue's: the queue would seem missing, and a second
+    /// one would be created, or the object deleted while its queue stays.
+    async fn check_credentials(&self) -> Result<(), TransportError> {
+        let own = self.definition.queue.account_id.as_deref();
+        let Some(wanted) = self.definition.account_id.as_deref().or(own) else {
             return Ok(());
         };
         match self.account().await? {
             Some(account) if account != wanted => {
                 let is = format!("the ProviderConfig's credentials are of account {account}");
-                Err(self.elsewhere(wanted, &is))
+                Err(self.wrong_location(wanted, &is))
             }
             _ => Ok(()),
         }
     }
 
-    fn elsewhere(&self, wanted: &str, is: &str) -> Fault {
-        Fault::Elsewhere(format!(
-            "queue {:?} belongs into account {wanted}, and {is}: use credentials of {wanted}, or delete this \
+    fn wrong_location(&self, wanted: &str, is: &str) -> TransportError {
+        TransportError::WrongLocation(format!(
+            "queue {:?} belongs to account {wanted}, and {is}: use credentials of {wanted}, or delete this \
              object and create another",
-            self.wanted.name
+            self.definition.name
         ))
     }
 
     fn dead_letter_name(&self) -> String {
-        attributes::dead_letter_name(&self.wanted.name)
+        attributes::dead_letter_name(&self.definition.name)
     }
 
-    /// The dead-letter queue's ARN, which differs from the queue's in its name.
+    /// ARN of the dead-letter queue, which differs from the queue's in the name.
     fn dead_letter_arn(&self, arn: Option<&str>) -> Option<String> {
         let (place, _) = arn?.rsplit_once(':')?;
         Some(format!("{place}:{}", self.dead_letter_name()))
     }
 
-    async fn find(&self) -> Result<Option<String>, Fault> {
-        let name = &self.wanted.name;
-        if let Some(url) = self.service.remembered(name) {
+    async fn find(&self) -> Result<Option<String>, TransportError> {
+        let name = &self.definition.name;
+        if let Some(url) = self.service.cached_url(name) {
             return Ok(Some(url));
         }
         let url = self.url_of(name).await?;
         if let Some(url) = &url {
-            self.service.remember(name, url.clone());
+            self.service.cache_url(name, url.clone());
         }
         Ok(url)
     }
 
     fn forget(&self) {
-        self.service.forget(&self.wanted.name);
+        self.service.forget_url(&self.definition.name);
     }
 }
 
-/// Messages in a queue, those that are being worked on included.
+/// Messages in a queue, unacknowledged ones included.
 fn held(found: &Attributes) -> Option<u64> {
     attributes::counters(found).map(|counters| counters.queued + counters.processing)
 }

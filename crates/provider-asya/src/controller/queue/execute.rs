@@ -1,0 +1,136 @@
+//! The second half of a reconcile: execute the step that was decided.
+
+use actor::names::EXTERNAL_NAME;
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use tokio::time::Instant;
+
+use super::reconcile::{EarlyExit, Failure, Reconciler};
+use crate::conditions::ConditionUpdate;
+use crate::controller::connect::Connection;
+use crate::controller::managed::events::Severity;
+use crate::controller::managed::writes;
+use crate::counters::Counters;
+use crate::external_create;
+use crate::plan::{Refusal, Step, Waiting};
+use crate::requeue::Requeue;
+use crate::transport::{Drift, ObservedQueue};
+
+impl Reconciler<'_> {
+    pub(super) async fn execute(
+        &mut self,
+        step: Step,
+        observed: Option<&ObservedQueue>,
+        connection: &Connection,
+        name: &str,
+    ) -> Result<Requeue, EarlyExit> {
+        match step {
+            Step::NoOp => {
+                self.set_ready(observed);
+                self.managed.set_condition(ConditionUpdate::synced());
+                Ok(Requeue::Poll)
+            }
+            Step::Create => self.create(connection, name).await,
+            Step::Update(drift) => self.update(connection, observed, &drift).await,
+            Step::Delete => self.delete(connection).await,
+            Step::Release => Err(self.release().await?),
+            Step::Wait(Waiting::Visibility) => {
+                let message = "Waiting for external resource existence to be confirmed";
+                self.managed
+                    .emit_event(Severity::Normal, "PendingExternalResource", message)
+                    .await;
+                Ok(Requeue::Backoff)
+            }
+            Step::Wait(waiting) => {
+                self.wait_for_deletion(&waiting);
+                Ok(Requeue::Backoff)
+            }
+            Step::Refuse(refusal) => Err(self.refuse(&refusal).into()),
+        }
+    }
+
+    fn refuse(&mut self, refusal: &Refusal) -> Failure {
+        let reason = match refusal {
+            Refusal::NothingToObserve => "ReconcileError",
+            Refusal::Foreign { .. } => "QueueOwnedByAnother",
+            Refusal::Unowned { .. } | Refusal::AdoptionForbidden { .. } => "QueueNotOwned",
+        };
+        if !self.managed.is_deleted() {
+            self.managed
+                .set_condition(ConditionUpdate::unavailable(refusal.to_string()));
+            Counters::write(None, &mut self.managed.status.at_provider);
+        }
+        Failure {
+            event: "CannotObserveExternalResource",
+            reason,
+            message: refusal.to_string(),
+            requeue: Requeue::Poll,
+        }
+    }
+
+    /// Sets `Ready` once everything that the queue needs was found or created.
+    fn set_ready(&mut self, observed: Option<&ObservedQueue>) {
+        if let Some(observed) = observed {
+            self.managed.set_condition(match &observed.unusable {
+                Some(cause) => ConditionUpdate::unavailable(cause.clone()),
+                None => ConditionUpdate::available(),
+            });
+        }
+    }
+
+    async fn create(&mut self, connection: &Connection, name: &str) -> Result<Requeue, EarlyExit> {
+        let object = self.queue().name_any();
+        let begun = external_create::next(self.queue().annotations(), Timestamp::now());
+        let version = self.queue().resource_version();
+        let pending = [(external_create::PENDING, begun.as_str())];
+        // A conflict ends the reconcile here, so what follows works on the newest object.
+        self.managed.object =
+            writes::annotations(&self.managed.api, &object, &pending, version.as_deref()).await?;
+        self.managed.set_condition(ConditionUpdate::creating());
+        let created = self.within(connection.external.create()).await;
+        let end = external_create::next(self.queue().annotations(), Timestamp::now());
+        if let Err(error) = created {
+            let failed = [(external_create::FAILED, end.as_str())];
+            self.managed.object =
+                writes::annotations(&self.managed.api, &object, &failed, None).await?;
+            let event = "CannotCreateExternalResource";
+            return Err(self.broker_failure(event, "create", &error).into());
+        }
+        let done = [
+            (external_create::SUCCEEDED, end.as_str()),
+            (EXTERNAL_NAME, name),
+        ];
+        self.managed.object = writes::annotations(&self.managed.api, &object, &done, None).await?;
+        self.emit_success("CreatedExternalResource", "creation")
+            .await;
+        self.managed.set_condition(ConditionUpdate::synced());
+        self.state.last_resync = None;
+        Ok(Requeue::After(self.context.timings.first_backoff))
+    }
+
+    async fn update(
+        &mut self,
+        connection: &Connection,
+        observed: Option<&ObservedQueue>,
+        drift: &[Drift],
+    ) -> Result<Requeue, EarlyExit> {
+        tracing::debug!(queue = self.managed.name(), ?drift, "the queue has drifted");
+        if let Err(error) = self.within(connection.external.update()).await {
+            let event = "CannotUpdateExternalResource";
+            return Err(self.broker_failure(event, "update", &error).into());
+        }
+        self.state.updated = Some(Instant::now());
+        self.state.last_resync = None;
+        self.emit_success("UpdatedExternalResource", "update").await;
+        self.set_ready(observed);
+        self.managed.set_condition(ConditionUpdate::synced());
+        Ok(Requeue::Poll)
+    }
+
+    pub(super) async fn emit_success(&self, reason: &str, action: &str) {
+        let message = format!("Successfully requested {action} of external resource");
+        self.managed
+            .emit_event(Severity::Normal, reason, &message)
+            .await;
+    }
+}

@@ -1,0 +1,312 @@
+//! One reconcile of one Queue: validate, connect, observe, decide, execute, report.
+//!
+//! The order is that of Crossplane's managed reconciler.
+
+use std::future::Future;
+use std::time::Duration;
+
+use actor::managed::FINALIZER;
+use actor::names::EXTERNAL_NAME;
+use kube::ResourceExt as _;
+
+use super::connection_secret;
+use super::state::ObjectState;
+use crate::conditions::ConditionUpdate;
+use crate::controller::connect::Connection;
+use crate::controller::managed::events::Severity;
+use crate::controller::managed::{ManagedObject, ReconcileOutcome, writes};
+use crate::controller::{Context, usage};
+use crate::kinds::Queue;
+use crate::plan::Step;
+use crate::policies::Policies;
+use crate::requeue::Requeue;
+use crate::transport::{ObservedQueue, TransportError};
+
+/// What to do where the broker of a deleted object cannot be reached.
+const WAY_OUT: &str = "; to delete this object and keep its queue, set `spec.managementPolicies` to \
+                       [\"Observe\",\"Create\",\"Update\",\"LateInitialize\"]";
+
+/// Reconciles one Queue once.
+pub(super) struct Reconciler<'a> {
+    pub(super) context: &'a Context,
+    pub(super) managed: ManagedObject<Queue>,
+    /// How often counters are read; never, where there is none.
+    pub(super) counters: Option<Duration>,
+    pub(super) state: ObjectState,
+}
+
+/// Why a reconcile ends early.
+pub(super) enum EarlyExit {
+    /// The object is deleted, or no longer this provider's concern.
+    Deleted,
+    /// Something failed.
+    Failed(Failure),
+    /// The API server failed, or refused.
+    Kube(kube::Error),
+}
+
+/// What failed, for condition and event.
+pub(super) struct Failure {
+    /// Reason of the event.
+    pub(super) event: &'static str,
+    /// Reason of the condition `Synced`.
+    pub(super) reason: &'static str,
+    /// One line: what failed and what to do.
+    pub(super) message: String,
+    /// When the object is reconciled next.
+    pub(super) requeue: Requeue,
+}
+
+impl From<kube::Error> for EarlyExit {
+    fn from(error: kube::Error) -> Self {
+        Self::Kube(error)
+    }
+}
+
+impl From<Failure> for EarlyExit {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl<'a> Reconciler<'a> {
+    pub(super) fn new(context: &'a Context, queue: Queue, state: ObjectState) -> Self {
+        Self {
+            context,
+            managed: ManagedObject::new(&context.client, queue),
+            counters: None,
+            state,
+        }
+    }
+
+    /// Reconciles, and writes the status.
+    pub(super) async fn run(&mut self) -> ReconcileOutcome {
+        let (counted, updated) = (self.state.counted, self.state.updated);
+        let mut outcome = match self.reconcile().await {
+            Ok(requeue) => ReconcileOutcome::done(requeue),
+            Err(EarlyExit::Deleted) => ReconcileOutcome::deleted(),
+            Err(EarlyExit::Failed(failure)) => self.fail(failure),
+            Err(EarlyExit::Kube(error)) if writes::is_outdated(&error) => {
+                ReconcileOutcome::done(Requeue::Backoff)
+            }
+            Err(EarlyExit::Kube(error)) => self.fail(Failure {
+                event: "CannotUpdateManagedResource",
+                reason: "ReconcileError",
+                message: format!("update failed: {}", writes::refusal(&error)),
+                requeue: Requeue::Backoff,
+            }),
+        };
+        outcome.has_changed = self.state.updated != updated;
+        if !self.managed.conclude(&mut outcome).await {
+            self.state.forget_reported(counted);
+        }
+        outcome
+    }
+
+    fn fail(&mut self, failure: Failure) -> ReconcileOutcome {
+        let Failure {
+            event,
+            reason,
+            message,
+            requeue,
+        } = failure;
+        self.managed.fail(event, reason, message.clone());
+        ReconcileOutcome::failed(message, requeue)
+    }
+
+    async fn reconcile(&mut self) -> Result<Requeue, EarlyExit> {
+        let policies = Policies::read(&self.queue().spec.management_policies);
+        if self.managed.is_paused(policies.as_ref().ok()) {
+            self.pause();
+            return Ok(Requeue::OnChange);
+        }
+        self.handle_request();
+        let policies = policies.map_err(|error| Failure {
+            event: "CannotUseInvalidManagementPolicy",
+            reason: "ReconcileError",
+            message: error.to_string(),
+            requeue: Requeue::OnChange,
+        })?;
+        if self.managed.is_deleted() && !policies.may_delete() {
+            return Err(self.release().await?);
+        }
+        let name = self.external_name().await?;
+        self.check_name(&policies, &name)?;
+        let connection = self.connect(&name).await?;
+        self.counters = connection.counters;
+        let unsafe_password = connection.unsafe_password.clone();
+        self.managed
+            .set_condition(ConditionUpdate::password_not_url_safe(unsafe_password));
+        let (step, observed) = self.observe_and_plan(&policies, &connection, &name).await?;
+        // The status of a refused queue stays empty: the user may choose another name.
+        let is_refused = matches!(step, Step::Refuse(_));
+        if step == Step::Create || (observed.is_some() && !is_refused) {
+            self.managed.status.at_provider.name = Some(name.clone());
+        }
+        if let Some(observed) = observed.as_ref().filter(|_| !is_refused) {
+            self.report(observed);
+            if !self.managed.is_deleted() {
+                self.publish(observed, &name).await?;
+            }
+        }
+        if !self.managed.is_deleted() {
+            let object = &self.managed.object;
+            if let Some(added) =
+                writes::finalizer(&self.managed.api, object, FINALIZER, true).await?
+            {
+                self.managed.object = added;
+            }
+        }
+        self.execute(step, observed.as_ref(), &connection, &name)
+            .await
+    }
+
+    /// The object as it is now.
+    pub(super) fn queue(&self) -> &Queue {
+        &self.managed.object
+    }
+
+    /// Removes the finalizer.
+    pub(super) async fn release(&mut self) -> Result<EarlyExit, EarlyExit> {
+        writes::finalizer(&self.managed.api, self.queue(), FINALIZER, false).await?;
+        Ok(EarlyExit::Deleted)
+    }
+
+    fn pause(&mut self) {
+        let old = &self.managed.old.conditions;
+        let was_paused = old.iter().any(|old| old.reason == "ReconcilePaused");
+        if !was_paused {
+            let message = "Reconciliation is paused via the pause annotation or an empty list of management policies";
+            self.managed
+                .add_event(Severity::Normal, "ReconciliationPaused", message);
+        }
+        self.managed.set_condition(ConditionUpdate::paused());
+    }
+
+    fn handle_request(&mut self) {
+        let token = self.managed.requested();
+        if token.is_some() && token != self.managed.old.last_handled_reconcile_at {
+            let message = "Handled a reconcile request";
+            self.managed
+                .add_event(Severity::Normal, "ReconcileRequestHandled", message);
+            self.managed.status.last_handled_reconcile_at = token;
+            self.state.last_resync = None;
+        }
+    }
+
+    /// Name of the queue: the annotation, else the object's name.
+    async fn external_name(&mut self) -> Result<String, EarlyExit> {
+        let name = self.managed.annotation(EXTERNAL_NAME);
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            return Ok(name.to_owned());
+        }
+        let name = self.queue().name_any();
+        let version = self.queue().resource_version();
+        let pairs = [(EXTERNAL_NAME, name.as_str())];
+        self.managed.object =
+            writes::annotations(&self.managed.api, &name, &pairs, version.as_deref()).await?;
+        Ok(name)
+    }
+
+    /// Refuses a changed name, unless the object only observes.
+    fn check_name(&self, policies: &Policies, name: &str) -> Result<(), Failure> {
+        match &self.managed.old.at_provider.name {
+            Some(old) if old != name && !policies.only_observe() => {
+                Err(self.moved(&format!("name {old:?} is now {name:?}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The failure of an object whose queue would be another one than before.
+    pub(super) fn moved(&self, difference: &str) -> Failure {
+        Failure {
+            event: "CannotObserveExternalResource",
+            reason: "QueueLocationChanged",
+            message: format!(
+                "this queue was created elsewhere, and the provider never creates another one in its place: \
+                 {difference}; change the ProviderConfig or the annotation back{}",
+                self.way_out()
+            ),
+            requeue: Requeue::Poll,
+        }
+    }
+
+    /// What to do where an object that is being deleted cannot reach its broker.
+    pub(super) fn way_out(&self) -> &'static str {
+        if self.managed.is_deleted() {
+            WAY_OUT
+        } else {
+            ""
+        }
+    }
+
+    async fn connect(&mut self, name: &str) -> Result<Connection, Failure> {
+        // Each resync records the use again, in case the record was deleted.
+        let is_recorded = self.state.is_use_recorded && self.state.last_resync.is_some();
+        if !self.managed.is_deleted() && !is_recorded {
+            let recorded = usage::record(&self.context.client, self.queue()).await;
+            recorded.map_err(|error| {
+                let cause = writes::refusal(&error);
+                connect_failed(&format!("cannot write a ProviderConfigUsage: {cause}"))
+            })?;
+            self.state.is_use_recorded = true;
+        }
+        let connector = &self.context.connector;
+        let connection = connector.connect(self.queue(), name).await;
+        connection.map_err(|cause| connect_failed(&format!("{cause}{}", self.way_out())))
+    }
+
+    /// Writes the location of the queue into the connection Secret.
+    async fn publish(&self, observed: &ObservedQueue, name: &str) -> Result<(), Failure> {
+        let client = &self.context.client;
+        let published = connection_secret::publish(client, self.queue(), name, observed).await;
+        published.map_err(|error| Failure {
+            event: "CannotPublishConnectionDetails",
+            reason: "ReconcileError",
+            message: format!("publish failed: {error}"),
+            requeue: Requeue::Backoff,
+        })
+    }
+
+    /// A call to the broker, with [`Timings::external_calls`](crate::timings::Timings) as timeout.
+    pub(super) async fn within<T>(
+        &self,
+        call: impl Future<Output = Result<T, TransportError>>,
+    ) -> Result<T, TransportError> {
+        let limit = self.context.timings.external_calls;
+        tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
+            Err(TransportError::Unreachable {
+                endpoint: "the broker".to_owned(),
+                cause: format!("not done within {} s", limit.as_secs()),
+            })
+        })
+    }
+
+    /// The failure that follows from an error of the broker.
+    pub(super) fn broker_failure(
+        &self,
+        event: &'static str,
+        action: &str,
+        error: &TransportError,
+    ) -> Failure {
+        if error.is_denied() {
+            self.context.connector.invalidate_credentials(self.queue());
+        }
+        Failure {
+            event,
+            reason: error.reason(),
+            message: format!("{action} failed: {error}{}", self.way_out()),
+            requeue: error.retry_after().map_or(Requeue::Backoff, Requeue::After),
+        }
+    }
+}
+
+fn connect_failed(cause: &str) -> Failure {
+    Failure {
+        event: "CannotConnectToProvider",
+        reason: "ReconcileError",
+        message: format!("connect failed: {cause}"),
+        requeue: Requeue::Backoff,
+    }
+}

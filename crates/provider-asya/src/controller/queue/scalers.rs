@@ -1,0 +1,39 @@
+//! The scalers of an actor, which read its queue until they are deleted.
+
+use kube::api::{ApiResource, ListParams, PartialObjectMeta};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client};
+
+/// Whether a ScaledObject or TriggerAuthentication of the actor exists.
+///
+/// Without KEDA there are none. Without the right to list them the answer is no, and the log contains
+/// it.
+///
+/// # Errors
+/// The API server does not answer.
+pub(super) async fn remain(client: &Client, namespace: &str, actor: &str) -> kube::Result<bool> {
+    for kind in ["ScaledObject", "TriggerAuthentication"] {
+        let (group, version) = actor::KEDA_API_VERSION.split_once('/').unwrap_or_default();
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        let api: Api<PartialObjectMeta<kube::core::DynamicObject>> =
+            Api::namespaced_with(client.clone(), namespace, &resource);
+        let parameters = ListParams::default()
+            .labels(&format!("{}={actor}", actor::labels::ACTOR))
+            .limit(1);
+        match api.list_metadata(&parameters).await {
+            Ok(list) if !list.items.is_empty() => return Ok(true),
+            Ok(_) => {}
+            // For an unknown group the API server answers in plain text, without a reason.
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(kube::Error::Api(status)) if status.is_forbidden() => {
+                tracing::info!(
+                    kind,
+                    namespace,
+                    "not allowed to list scalers: the queue is deleted without waiting for them"
+                );
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}

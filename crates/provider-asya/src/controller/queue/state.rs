@@ -1,0 +1,62 @@
+//! State of a Queue between two reconciles. It is lost on restart, which costs a few calls.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::metrics::Lifecycle;
+use crate::transport::Drift;
+
+/// State of one Queue.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ObjectState {
+    /// What was desired when a full observation found nothing to do, and when that was.
+    pub(super) last_resync: Option<(SpecVersion, Instant)>,
+    /// Whether this provider has deleted the queue: then its absence is not a matter of visibility.
+    pub(super) is_queue_deleted: bool,
+    /// When settings were written last.
+    pub(super) updated: Option<Instant>,
+    /// Dead letters at their last count, and when that was.
+    pub(super) dead_letters: Option<(u64, Instant)>,
+    /// When counters were written last.
+    pub(super) counted: Option<Instant>,
+    /// Since when the queue is observed empty.
+    pub(super) empty_since: Option<Instant>,
+    /// Drift that a quick observation shows and a full one had no remedy for.
+    pub(super) accepted: Vec<Drift>,
+    /// Whether the ProviderConfigUsage exists.
+    pub(super) is_use_recorded: bool,
+    /// What the metrics of its lifecycle have counted.
+    pub(super) lifecycle: Lifecycle,
+}
+
+impl ObjectState {
+    /// Undoes what a status that could not be written would have reported, so that the next
+    /// reconcile reports it again. Counters were written last at `counted`.
+    pub(super) fn forget_reported(&mut self, counted: Option<Instant>) {
+        self.last_resync = None;
+        self.counted = counted;
+    }
+
+    /// Whether dead letters are due to be counted.
+    pub(super) fn needs_dead_letters(&self, interval: Duration) -> bool {
+        self.dead_letters
+            .is_none_or(|(_, counted)| counted.elapsed() >= interval)
+    }
+
+    /// Whether the next observation must be a full one.
+    pub(super) fn needs_resync(&self, desired: &SpecVersion, interval: Duration) -> bool {
+        self.last_resync
+            .as_ref()
+            .is_none_or(|(version, at)| version != desired || at.elapsed() >= interval)
+    }
+}
+
+/// Version of everything that decides what a queue should be like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SpecVersion {
+    /// Generation of the Queue.
+    pub(super) generation: i64,
+    /// Uid and generation of its ProviderConfig, which decides on policies and owner tags.
+    pub(super) config: (String, i64),
+}

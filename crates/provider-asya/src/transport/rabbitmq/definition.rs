@@ -1,0 +1,298 @@
+//! Definition of one queue on RabbitMQ: names and request bodies, by the broker's version.
+//!
+//! Arguments of a queue never change, so they contain only type and owner tag; settings that may change
+//! are in a policy.
+
+use actor::queue::RabbitMqQueue;
+use actor::transport::QueueType;
+use serde_json::{Map, Value, json};
+
+use crate::owner::OwnerTag;
+use crate::transport::TransportError;
+
+/// Argument of queues and bindings with the owner tag. The broker stores arguments that it does not
+/// know, and does not compare them.
+pub const OWNER_ARGUMENT: &str = "x-asya-owner";
+
+/// Longest name of a queue or exchange, in bytes.
+const NAME_MAX: usize = 255;
+
+/// Version of a broker: major and minor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u32, pub u32);
+
+impl Version {
+    /// Parses a version such as `3.10.8`; two leading numbers suffice.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(['.', '-', '+']);
+        Some(Self(
+            parts.next()?.parse().ok()?,
+            parts.next()?.parse().ok()?,
+        ))
+    }
+
+    /// Whether quorum queues have a delivery limit of 20 by default.
+    fn limits_deliveries(self) -> bool {
+        self >= Self(4, 0)
+    }
+
+    /// Whether a policy can set `consumer-timeout`.
+    pub fn has_consumer_timeout(self) -> bool {
+        self >= Self(3, 12)
+    }
+}
+
+/// Desired state of one queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueDefinition {
+    /// Its name.
+    pub name: String,
+    /// Its settings.
+    pub queue: RabbitMqQueue,
+    /// Its owner tag.
+    pub owner_tag: OwnerTag,
+    /// Priority of its policies.
+    pub priority: i32,
+}
+
+impl QueueDefinition {
+    /// Checks the names, before any call.
+    ///
+    /// # Errors
+    /// The broker would refuse a name.
+    pub fn check(&self) -> Result<(), TransportError> {
+        let longest = self.dead_letter_queue();
+        if longest.len() > NAME_MAX {
+            return Err(TransportError::Invalid(format!(
+                "the queue name {:?} has {} characters, and with the suffix of its dead-letter queue it may \
+                 have {NAME_MAX}",
+                self.name,
+                self.name.len()
+            )));
+        }
+        if self.name.starts_with("amq.") {
+            return Err(TransportError::Invalid(format!(
+                "the queue name {:?} begins with \"amq.\", which RabbitMQ reserves",
+                self.name
+            )));
+        }
+        Ok(())
+    }
+
+    /// Name of the dead-letter queue.
+    pub fn dead_letter_queue(&self) -> String {
+        format!("{}-dlq", self.name)
+    }
+
+    /// Name of the dead-letter exchange.
+    pub fn dead_letter_exchange(&self) -> String {
+        format!("{}-dlx", self.queue.exchange)
+    }
+
+    /// Name of the queue's policy.
+    pub fn policy(&self) -> String {
+        policy_name(&self.name)
+    }
+
+    /// Name of the dead-letter queue's policy.
+    pub fn dead_letter_policy(&self) -> String {
+        policy_name(&self.dead_letter_queue())
+    }
+
+    /// Body of a durable exchange of this type.
+    pub fn exchange_body(kind: &str) -> Value {
+        json!({"type": kind, "durable": true, "auto_delete": false, "internal": false, "arguments": {}})
+    }
+
+    /// Body of the queue, and of its dead-letter queue.
+    pub fn queue_body(&self) -> Value {
+        json!({
+            "durable": true,
+            "auto_delete": false,
+            "arguments": {
+                "x-queue-type": self.queue_type(),
+                OWNER_ARGUMENT: self.owner_tag.as_str(),
+            },
+        })
+    }
+
+    /// Type of the queue, as the broker names it.
+    pub fn queue_type(&self) -> &'static str {
+        match self.queue.queue_type {
+            QueueType::Quorum => "quorum",
+            QueueType::Classic => "classic",
+        }
+    }
+
+    /// Body of a binding with this routing key.
+    pub fn binding_body(&self, key: &str) -> Value {
+        json!({"routing_key": key, "arguments": {OWNER_ARGUMENT: self.owner_tag.as_str()}})
+    }
+
+    /// Definition of the queue's policy.
+    pub fn policy_definition(&self, version: Version) -> Map<String, Value> {
+        let mut definition = Map::new();
+        let dead_letter = self.queue.dead_letter;
+        if self.queue.queue_type == QueueType::Quorum {
+            if dead_letter.enabled {
+                definition.insert(
+                    "delivery-limit".to_owned(),
+                    json!(dead_letter.max_receive_count),
+                );
+            } else if version.limits_deliveries() {
+                definition.insert("delivery-limit".to_owned(), json!(-1));
+            }
+        }
+        if dead_letter.enabled {
+            let exchange = json!(self.dead_letter_exchange());
+            definition.insert("dead-letter-exchange".to_owned(), exchange);
+            let key = json!(self.dead_letter_queue());
+            definition.insert("dead-letter-routing-key".to_owned(), key);
+        }
+        if let Some(timeout) = self.queue.consumer_timeout_milliseconds
+            && version.has_consumer_timeout()
+        {
+            definition.insert("consumer-timeout".to_owned(), json!(timeout));
+        }
+        definition
+    }
+
+    /// Definition of the dead-letter queue's policy: reading dead letters does not drop them.
+    pub fn dead_letter_policy_definition(&self, version: Version) -> Map<String, Value> {
+        let mut definition = Map::new();
+        if self.queue.queue_type == QueueType::Quorum && version.limits_deliveries() {
+            definition.insert("delivery-limit".to_owned(), json!(-1));
+        }
+        definition
+    }
+
+    /// Body of a policy for exactly the queue `name`.
+    pub fn policy_body(&self, name: &str, definition: &Map<String, Value>) -> Value {
+        json!({
+            "pattern": exact_pattern(name),
+            "definition": definition,
+            "priority": self.priority,
+            "apply-to": "queues",
+        })
+    }
+}
+
+/// Name of the policy for a queue.
+pub(super) fn policy_name(queue: &str) -> String {
+    format!("asya-{queue}")
+}
+
+/// Pattern of a policy for exactly this queue.
+pub(super) fn exact_pattern(queue: &str) -> String {
+    format!("^{}$", regex::escape(queue))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition(queue: Value) -> QueueDefinition {
+        QueueDefinition {
+            name: "asya-cart".to_owned(),
+            queue: serde_json::from_value(queue).unwrap(),
+            owner_tag: OwnerTag::new("east", "shop", "cart").unwrap(),
+            priority: 0,
+        }
+    }
+
+    fn queue(kind: &str, dead_letter: bool, timeout: Option<u64>) -> Value {
+        let mut queue = json!({
+            "host": "broker", "vhost": "/", "exchange": "asya", "routingKeys": ["cart"], "queueType": kind,
+            "deadLetter": {"enabled": dead_letter, "maxReceiveCount": 5},
+        });
+        if let Some(timeout) = timeout {
+            queue["consumerTimeoutMilliseconds"] = json!(timeout);
+        }
+        queue
+    }
+
+    #[test]
+    fn versions_of_brokers_are_parsed() {
+        for (text, expected) in [
+            ("3.10.8", Some(Version(3, 10))),
+            ("4.2.0-rc.1", Some(Version(4, 2))),
+            ("4.3+17", Some(Version(4, 3))),
+            ("next", None),
+        ] {
+            assert_eq!(Version::parse(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_policy_depends_on_the_version() {
+        let dead_letter = json!({
+            "delivery-limit": 5, "dead-letter-exchange": "asya-dlx", "dead-letter-routing-key": "asya-cart-dlq"});
+        let classic =
+            json!({"dead-letter-exchange": "asya-dlx", "dead-letter-routing-key": "asya-cart-dlq"});
+        let cases = [
+            (
+                "3.x has no delivery limit",
+                queue("quorum", false, None),
+                Version(3, 10),
+                json!({}),
+            ),
+            (
+                "4.x has a default delivery limit of 20",
+                queue("quorum", false, None),
+                Version(4, 0),
+                json!({"delivery-limit": -1}),
+            ),
+            (
+                "dead letters on 3.x",
+                queue("quorum", true, None),
+                Version(3, 10),
+                dead_letter.clone(),
+            ),
+            (
+                "dead letters on 4.x",
+                queue("quorum", true, None),
+                Version(4, 3),
+                dead_letter,
+            ),
+            (
+                "classic queues count nothing",
+                queue("classic", true, None),
+                Version(4, 3),
+                classic,
+            ),
+            (
+                "3.10 has one consumer timeout for all queues",
+                queue("quorum", false, Some(7_200_000)),
+                Version(3, 10),
+                json!({}),
+            ),
+            (
+                "3.12 has one per queue",
+                queue("quorum", false, Some(7_200_000)),
+                Version(3, 12),
+                json!({"consumer-timeout": 7_200_000}),
+            ),
+        ];
+        for (reason, queue, version, expected) in cases {
+            let found = Value::Object(definition(queue).policy_definition(version));
+            assert_eq!(found, expected, "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_policy_matches_one_queue_only() {
+        let definition = definition(queue("quorum", false, None));
+        let body = definition.policy_body("asya.cart+1", &Map::new());
+        assert_eq!(body["pattern"], json!(r"^asya\.cart\+1$"));
+    }
+
+    #[test]
+    fn names_that_the_broker_would_refuse_are_refused() {
+        let mut definition = definition(queue("quorum", false, None));
+        assert_eq!(definition.check(), Ok(()));
+        for name in ["amq.cart".to_owned(), "q".repeat(252)] {
+            definition.name = name;
+            assert!(definition.check().is_err(), "{}", definition.name);
+        }
+    }
+}

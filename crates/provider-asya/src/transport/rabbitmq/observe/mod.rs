@@ -1,0 +1,295 @@
+//! Interprets the broker's answers about one queue.
+
+use std::sync::Arc;
+
+use actor::queue::Location;
+use serde_json::{Map, Value, json};
+
+use super::definition::{OWNER_ARGUMENT, QueueDefinition, Version, policy_name};
+use super::foreign_policies::ForeignPolicy;
+use crate::counters::Counters;
+use crate::transport::{Drift, ObservedQueue, Ownership};
+
+/// Objects of a queue that a full observation reads.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RelatedObjects {
+    /// The exchange, where it exists.
+    pub(super) exchange: Option<Value>,
+    /// Bindings from the exchange to the queue.
+    pub(super) bindings: Vec<Value>,
+    /// Its policy, where it exists.
+    pub(super) policy: Option<Value>,
+    /// Foreign policies of the virtual host.
+    pub(super) foreign_policies: Arc<[ForeignPolicy]>,
+    /// The dead-letter queue, where it exists.
+    pub(super) dead_letter_queue: Option<Value>,
+    /// Its policy, where it exists.
+    pub(super) dead_letter_policy: Option<Value>,
+    /// Bindings from its exchange to it.
+    pub(super) dead_letter_bindings: Vec<Value>,
+}
+
+/// The observed queue; without `related` that of a quick observation.
+pub(super) fn observed(
+    definition: &QueueDefinition,
+    version: Version,
+    location: Location,
+    queue: &Value,
+    related: Option<&RelatedObjects>,
+) -> ObservedQueue {
+    let mut observed = ObservedQueue {
+        owner: ownership(queue, related),
+        location,
+        counters: counters(queue),
+        unusable: unusable(queue),
+        drift: fixed_differences(definition, version, queue),
+        ..ObservedQueue::default()
+    };
+    let desired = definition.policy_definition(version);
+    let applied = queue["policy"].as_str().unwrap_or_default();
+    match related {
+        None => {
+            // Only a full observation finds out which policy shadows ours.
+            let is_in_sync = if desired.is_empty() {
+                applied != definition.policy()
+            } else {
+                applied == definition.policy() && effective(queue) == desired
+            };
+            if !is_in_sync {
+                observed
+                    .drift
+                    .push(Drift::settable("policy", applied, definition.policy()));
+            }
+        }
+        Some(related) => {
+            observed.drift.extend(policy_difference(
+                related.policy.as_ref(),
+                definition,
+                &definition.name,
+                &desired,
+            ));
+            observed.shadowed = shadow(definition, applied, related);
+            observed
+                .drift
+                .extend(related_drift(definition, version, related));
+            observed.held = held(definition, queue, related);
+        }
+    }
+    observed
+}
+
+/// Owner tag in the arguments of a queue or binding.
+pub(super) fn owner(queue: &Value) -> Option<&str> {
+    queue["arguments"][OWNER_ARGUMENT].as_str()
+}
+
+/// Owner of a queue. An adopted queue cannot get an argument any more, so its bindings have the tag.
+fn ownership(queue: &Value, related: Option<&RelatedObjects>) -> Ownership {
+    if let Some(owner) = owner(queue) {
+        return Ownership::OwnedBy(owner.to_owned());
+    }
+    let Some(related) = related else {
+        return Ownership::Unread;
+    };
+    let of_binding = related.bindings.iter().find_map(owner);
+    of_binding.map_or(Ownership::Unowned, |owner| {
+        Ownership::OwnedBy(owner.to_owned())
+    })
+}
+
+/// Messages in a queue; none while the broker has not counted them.
+pub(super) fn counters(queue: &Value) -> Option<Counters> {
+    Some(Counters {
+        queued: queue["messages_ready"].as_u64()?,
+        processing: queue["messages_unacknowledged"].as_u64()?,
+        dead_lettered: None,
+    })
+}
+
+/// Messages in the dead-letter queue; none unless dead-lettering is on and the queue is ours.
+pub(super) fn dead_lettered(
+    definition: &QueueDefinition,
+    dead_letter_queue: Option<&Value>,
+) -> Option<u64> {
+    let queue = dead_letter_queue.filter(|_| definition.queue.dead_letter.enabled)?;
+    let is_ours = owner(queue) == Some(definition.owner_tag.as_str());
+    queue["messages"].as_u64().filter(|_| is_ours)
+}
+
+fn unusable(queue: &Value) -> Option<String> {
+    // Only queues with members have this field.
+    if queue["online"].as_array().is_some_and(Vec::is_empty) {
+        return Some("the broker reports that no member of the queue is online".to_owned());
+    }
+    let state = queue["state"].as_str()?;
+    ["down", "crashed", "stopped", "minority", "terminated"]
+        .contains(&state)
+        .then(|| format!("the broker reports that the queue is {state}"))
+}
+
+/// Drift of what was decided when the queue was created.
+fn fixed_differences(definition: &QueueDefinition, version: Version, queue: &Value) -> Vec<Drift> {
+    let mut drift = Vec::new();
+    if let Some(kind) = queue["type"].as_str()
+        && kind != definition.queue_type()
+    {
+        drift.push(Drift::fixed("queueType", kind, definition.queue_type()));
+    }
+    for (what, want) in [("durable", true), ("auto_delete", false)] {
+        if queue[what].as_bool().is_some_and(|have| have != want) {
+            drift.push(Drift::fixed(what, !want, want));
+        }
+    }
+    if let Some(timeout) = definition.queue.consumer_timeout_milliseconds
+        && !version.has_consumer_timeout()
+    {
+        let have =
+            "the broker's own `consumer_timeout`, since it has none per queue before RabbitMQ 3.12";
+        drift.push(Drift::fixed("consumerTimeoutMilliseconds", have, timeout));
+    }
+    drift
+}
+
+fn effective(queue: &Value) -> Map<String, Value> {
+    // The broker shows an empty definition as an empty list.
+    queue["effective_policy_definition"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default()
+}
+
+fn policy_difference(
+    policy: Option<&Value>,
+    definition: &QueueDefinition,
+    queue: &str,
+    desired: &Map<String, Value>,
+) -> Option<Drift> {
+    let body = definition.policy_body(queue, desired);
+    let what = format!("policy {:?}", policy_name(queue));
+    let Some(policy) = policy else {
+        let is_desired = !desired.is_empty();
+        return is_desired.then(|| Drift::settable(&what, "absent", &body["definition"]));
+    };
+    if desired.is_empty() {
+        return Some(Drift::settable(&what, &policy["definition"], "absent"));
+    }
+    let found = policy["definition"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
+    let is_equal = found == *desired
+        && ["pattern", "priority", "apply-to"]
+            .iter()
+            .all(|key| policy[*key] == body[*key]);
+    (!is_equal).then(|| Drift::settable(&what, &policy["definition"], &body["definition"]))
+}
+
+/// The policy that shadows ours, or that ours shadows, as a message.
+fn shadow(definition: &QueueDefinition, applied: &str, related: &RelatedObjects) -> Option<String> {
+    let own = definition.policy();
+    related.policy.as_ref()?;
+    if !applied.is_empty() && applied != own {
+        return Some(format!(
+            "policy {applied:?} applies to queue {:?} in place of {own:?}: raise `policyPriority` in the \
+             ProviderConfig, or lower the priority of {applied:?}",
+            definition.name
+        ));
+    }
+    let foreign = related.foreign_policies.iter();
+    let mut foreign: Vec<&str> = foreign
+        .filter(|policy| policy.matches(&definition.name))
+        .map(|policy| policy.name.as_str())
+        .collect();
+    foreign.sort_unstable();
+    let other = foreign.first()?;
+    Some(format!(
+        "policy {own:?} applies to queue {:?} in place of {other:?}, whose settings do not apply to it",
+        definition.name
+    ))
+}
+
+fn related_drift(
+    definition: &QueueDefinition,
+    version: Version,
+    related: &RelatedObjects,
+) -> Vec<Drift> {
+    let mut drift = Vec::new();
+    let exchange = format!("exchange {:?}", definition.queue.exchange);
+    match &related.exchange {
+        None => drift.push(Drift::settable(
+            &exchange,
+            "absent",
+            "a durable topic exchange",
+        )),
+        Some(found) if found["type"] != json!("topic") || found["durable"] != json!(true) => {
+            let have = format!("{} (durable: {})", found["type"], found["durable"]);
+            drift.push(Drift::fixed(&exchange, have, "a durable topic exchange"));
+        }
+        Some(_) => {}
+    }
+    for key in missing_keys(definition, related) {
+        drift.push(Drift::settable(
+            "binding",
+            "absent",
+            format!("routing key {key:?}"),
+        ));
+    }
+    if definition.queue.dead_letter.enabled {
+        let name = definition.dead_letter_queue();
+        if related.dead_letter_queue.is_none() {
+            drift.push(Drift::settable(
+                "deadLetter",
+                "absent",
+                format!("queue {name:?}"),
+            ));
+        } else if !is_bound(&related.dead_letter_bindings, &name, definition) {
+            drift.push(Drift::settable(
+                "deadLetter",
+                "unbound",
+                format!(
+                    "queue {name:?} bound to {:?}",
+                    definition.dead_letter_exchange()
+                ),
+            ));
+        }
+        let desired = definition.dead_letter_policy_definition(version);
+        let policy = related.dead_letter_policy.as_ref();
+        drift.extend(policy_difference(policy, definition, &name, &desired));
+    }
+    drift
+}
+
+/// Routing keys without a binding of ours.
+pub(super) fn missing_keys<'a>(
+    definition: &'a QueueDefinition,
+    related: &'a RelatedObjects,
+) -> impl Iterator<Item = &'a String> {
+    definition
+        .queue
+        .routing_keys
+        .iter()
+        .filter(|key| !is_bound(&related.bindings, key, definition))
+}
+
+/// Whether there is a binding of ours with this key.
+fn is_bound(bindings: &[Value], key: &str, definition: &QueueDefinition) -> bool {
+    bindings.iter().any(|binding| {
+        binding["routing_key"] == json!(key)
+            && owner(binding) == Some(definition.owner_tag.as_str())
+    })
+}
+
+/// Messages that deletion would lose; none while a part is unknown.
+fn held(definition: &QueueDefinition, queue: &Value, related: &RelatedObjects) -> Option<u64> {
+    let own = queue["messages"].as_u64()?;
+    let letters = match &related.dead_letter_queue {
+        Some(letters) if owner(letters) == Some(definition.owner_tag.as_str()) => {
+            letters["messages"].as_u64()?
+        }
+        _ => 0,
+    };
+    Some(own + letters)
+}
+
+#[cfg(test)]
+mod tests;
