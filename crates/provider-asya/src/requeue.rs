@@ -35,8 +35,8 @@ pub fn poll_interval(
         .get(POLL_INTERVAL)
         .and_then(|text| actor::duration::parse(text).ok())
         .filter(|interval| !interval.is_zero());
-    let asked = own.or_else(|| counters.filter(|counters| *counters < timings.poll));
-    asked.map_or(timings.poll, |asked| asked.max(timings.shortest_poll))
+    let requested = own.or_else(|| counters.filter(|counters| *counters < timings.poll));
+    requested.map_or(timings.poll, |interval| interval.max(timings.shortest_poll))
 }
 
 /// `interval` with random jitter; `chance` is random, 0 to 1.

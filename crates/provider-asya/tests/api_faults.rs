@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use provider_asya::kinds::ProviderConfig;
-use rig::api_faults::Fault;
+use rig::api_faults::TransportError;
 use rig::provider_fixture::{self, ProviderFixture, Queues};
 use rig::rabbitmq::RabbitMq;
 use serde_json::json;
@@ -23,32 +23,32 @@ use serde_json::json;
 const MET: u64 = 12;
 
 /// Name, what goes wrong, and how.
-const CASES: [(&str, &str, Fault); 7] = [
-    ("gone", "nobody answers", Fault::Gone),
+const CASES: [(&str, &str, TransportError); 7] = [
+    ("gone", "nobody answers", TransportError::Gone),
     (
         "watches",
         "every watch is cut as soon as it begins",
-        Fault::WatchesEnd,
+        TransportError::WatchesEnd,
     ),
     (
         "lost",
         "what is written is written, and nobody says so",
-        Fault::AnswersLost,
+        TransportError::AnswersLost,
     ),
     (
         "conflict",
         "somebody else is always faster",
-        Fault::Refused(409, "Conflict", "the object has been modified"),
+        TransportError::Refused(409, "Conflict", "the object has been modified"),
     ),
     (
         "busy",
         "priority and fairness has no room",
-        Fault::AllRefused(429, "TooManyRequests", "too many requests"),
+        TransportError::AllRefused(429, "TooManyRequests", "too many requests"),
     ),
     (
         "full",
         "the disk of etcd is full",
-        Fault::Refused(
+        TransportError::Refused(
             500,
             "InternalError",
             "etcdserver: mvcc: database space exceeded",
@@ -57,7 +57,7 @@ const CASES: [(&str, &str, Fault); 7] = [
     (
         "forbidden",
         "somebody took the provider's rights away",
-        Fault::Refused(403, "Forbidden", "user cannot patch resource"),
+        TransportError::Refused(403, "Forbidden", "user cannot patch resource"),
     ),
 ];
 
@@ -109,7 +109,7 @@ impl<'a> Fixture<'a> {
 
     /// Of the queues one is kept, one is changed, one goes, one comes, and one is deleted at the
     /// broker while the fault is there.
-    async fn play(&self, fault: Fault) {
+    async fn play(&self, fault: TransportError) {
         let before = ["kept", "changed", "going", "hit"];
         for name in before {
             self.make(name).await;
@@ -138,7 +138,7 @@ impl<'a> Fixture<'a> {
             assert!(self.broker.has(&path).await, "{}: {name}", self.reason);
         }
 
-        self.provider.way.set(Fault::None);
+        self.provider.way.set(TransportError::None);
         let start = Instant::now();
         let letters = self.queue("changed-dlq");
         rig::until(&format!("{}: dead letters", self.reason), || async {

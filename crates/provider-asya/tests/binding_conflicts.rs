@@ -122,8 +122,9 @@ async fn a_controller_that_reverts_is_given_way_to(fixture: &BindingFixture) {
 
 /// Waits until the provider has stopped, as it does after the sixth time.
 async fn stopped(site: &Site, start: Timestamp) {
-    let text =
-        format!("field manager {OWNER:?} removed what was added to Deployment \"llm\" 6 times");
+    let text = format!(
+        "field manager {OWNER:?} removed what was injected into Deployment \"llm\" 6 times"
+    );
     let binding = site.until_says("embedder", "GaveUp", &text).await;
     let known = binding.status.at_provider;
     assert_eq!(known.conflict_count, Some(CONFLICTS_MAX + 1));

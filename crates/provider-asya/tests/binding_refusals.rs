@@ -16,7 +16,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt as _;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use provider_asya::binding::intent::{self, Addition};
-use provider_asya::binding::refusal::{self, Answer};
+use provider_asya::binding::refusal::{self, Rejection};
 use provider_asya::kinds::WorkloadBinding;
 use rig::binding_fixture::{
     BindingFixture, containers, says, settled, template, timings, workload,
@@ -50,7 +50,7 @@ async fn without_the_right_nothing_is_done(fixture: &BindingFixture) {
         Some(template("embedder", "a:1")),
     )
     .await;
-    let text = "may not patch Deployment (apps) in namespace \"forbidden\": grant it";
+    let text = "is not allowed to patch Deployment (apps) in namespace \"forbidden\": grant it";
     let refused = site.until_says("embedder", "Forbidden", text).await;
     assert!(says(&refused, SYNCED, "Forbidden", text));
     assert!(
@@ -102,14 +102,17 @@ async fn an_intent_for_another_object_changes_nothing(fixture: &BindingFixture) 
             name: name.to_owned(),
         };
         let uid = "2f0e5c5a-0000-4000-8000-000000000000";
-        for intent in [addition.to(&workload, uid), intent::nothing(&workload, uid)] {
+        for intent in [
+            addition.intent(&workload, uid),
+            intent::empty(&workload, uid),
+        ] {
             let (workloads, intent) = (site.workloads("Deployment"), Patch::Apply(intent));
             let applied = workloads.patch(name, &manager, &intent).await;
             let Err(kube::Error::Api(status)) = applied else {
                 panic!("{name}: {applied:?}");
             };
             let answer = refusal::read(&status, &workload, "between");
-            assert_eq!(answer, Some(Answer::Replaced), "{name}: {status:?}");
+            assert_eq!(answer, Some(Rejection::Replaced), "{name}: {status:?}");
         }
     }
     let all = site
@@ -194,7 +197,7 @@ async fn what_cannot_be_added_to_is_told_with_the_reason(fixture: &BindingFixtur
         Some(template("embedder", "a:1")),
     )
     .await;
-    let text = "nothing can be added to the pods of Deployment \"llm\": ";
+    let text = "nothing can be injected into the pods of Deployment \"llm\": ";
     let refused = site.until_says("embedder", "Refused", text).await;
     assert!(says(&refused, TARGET_RESOLVED, "Resolved", ""));
     assert!(says(
@@ -254,7 +257,7 @@ async fn what_the_api_server_refuses_is_told_in_its_words(fixture: &BindingFixtu
     site.until_says(
         "embedder",
         "Refused",
-        "the API server refuses what is to be added to Deployment \"llm\"",
+        "the API server refuses the template that is injected into Deployment \"llm\"",
     )
     .await;
     let refused = site.until_says("embedder", "Refused", "\"nowhere\"").await;

@@ -141,7 +141,7 @@ async fn a_password_is_changed_at_the_broker_first(provider: &ProviderFixture) {
     let get = json!({"count": 9, "ackmode": "ack_requeue_true", "encoding": "auto"});
     let api = login(&broker.endpoint, "guest", "another");
     let messages = api.post(&["queues", "/", "kept", "get"], &get).await;
-    let Ok(Answer::Done(messages)) = messages else {
+    let Ok(Answer::Ok(messages)) = messages else {
         panic!("{messages:?}");
     };
     assert_eq!(messages.as_array().map(Vec::len), Some(1), "it is there");

@@ -18,7 +18,7 @@ use actor::queue::PASSWORD_NOT_URL_SAFE;
 use k8s_openapi::api::core::v1::{Event, Secret};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
-use provider_asya::controller::{Context, configs, run};
+use provider_asya::controller::{Context, config, queue};
 use provider_asya::kinds::{ClusterProviderConfig, ProviderConfig, Queue};
 use provider_asya::metrics::Metrics;
 use provider_asya::timings::Timings;
@@ -188,11 +188,11 @@ impl Fixture {
         let context = Arc::new(context);
         tokio::spawn(async move {
             let never = || futures::future::pending::<()>();
-            let (_, queues) = run(context.clone(), 4, never());
+            let (_, queues) = queue::run(context.clone(), 4, never());
             tokio::join!(
                 queues,
-                configs::run::<ProviderConfig>(context.clone(), never()),
-                configs::run::<ClusterProviderConfig>(context, never()),
+                config::run::<ProviderConfig>(context.clone(), never()),
+                config::run::<ClusterProviderConfig>(context, never()),
             );
         })
     }

@@ -52,7 +52,7 @@ impl Fixture {
             // Only what an object asks for is sooner.
             poll: usual.poll,
             counters: usual.counters,
-            whole_look: usual.whole_look,
+            resync_interval: usual.resync_interval,
             creation_grace: usual.creation_grace,
             ..provider_fixture::timings()
         };

@@ -28,7 +28,7 @@ async fn dead_letters_show_in_the_status_of_their_queue() {
     }
     let timings = Timings {
         poll: Timings::default().poll,
-        whole_look: Timings::default().whole_look,
+        resync_interval: Timings::default().resync_interval,
         dead_letters: Duration::from_millis(500),
         ..provider_fixture::timings()
     };

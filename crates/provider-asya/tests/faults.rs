@@ -87,7 +87,7 @@ const CASES: [Case; 10] = [
         name: "throttled",
         reason: "a gateway counts calls",
         mode: Mode::Answer("429 Too Many Requests", ""),
-        says: "asks for fewer calls",
+        says: "throttles calls",
     },
     Case {
         name: "no-route",

@@ -47,7 +47,7 @@ async fn adopt(provider: &ProviderFixture, object: &Value) -> (Queues, Queue) {
     provider.make_namespace(namespace).await;
     let queues = provider.queues(namespace);
     provider_fixture::apply(&queues.0, object.clone()).await;
-    let text = "carries no owner's mark";
+    let text = "has no owner tag";
     queues.until_says(name, SYNCED, "False", text).await;
     // An actor's `spec.queue.adopt`.
     let asks = json!({"spec": {"forProvider": {"adopt": true}}});

@@ -12,11 +12,13 @@ mod rig;
 
 use std::time::Duration;
 
-use provider_asya::owner::OwnerMark;
+use provider_asya::owner::OwnerTag;
 use provider_asya::transport::rabbitmq::api::Answer;
-use provider_asya::transport::rabbitmq::document::Wanted;
+use provider_asya::transport::rabbitmq::definition::QueueDefinition;
 use provider_asya::transport::rabbitmq::{Broker, RabbitMqExternal};
-use provider_asya::transport::{Depth, ExternalQueue as _, Fault, Found, Mark, Observation};
+use provider_asya::transport::{
+    Depth, ExternalQueue as _, Observation, ObservedQueue, Ownership, TransportError,
+};
 use rig::rabbitmq::{RabbitMq, login};
 use serde_json::json;
 
@@ -41,29 +43,29 @@ async fn queues_live_on_a_real_broker() {
     faults_say_what_is_wrong(&broker).await;
 }
 
-fn wanted(name: &str, owner: &str) -> Wanted {
+fn wanted(name: &str, owner: &str) -> QueueDefinition {
     let queue = json!({
         "host": "rabbitmq", "vhost": "/", "exchange": "asya", "routingKeys": [name.trim_start_matches("asya-"), name],
         "queueType": "quorum", "deadLetter": {"enabled": true, "maxReceiveCount": 2},
     });
-    Wanted {
+    QueueDefinition {
         name: name.to_owned(),
         queue: serde_json::from_value(queue).unwrap(),
-        mark: OwnerMark::new(owner, "shop", name).unwrap(),
+        owner_tag: OwnerTag::new(owner, "shop", name).unwrap(),
         priority: 0,
     }
 }
 
-fn external(broker: &RabbitMq, wanted: Wanted) -> RabbitMqExternal {
+fn external(broker: &RabbitMq, wanted: QueueDefinition) -> RabbitMqExternal {
     Broker::new(broker.api.clone(), COUNTING)
         .queue(wanted)
         .unwrap()
 }
 
-async fn found(queue: &RabbitMqExternal, depth: Depth) -> Found {
+async fn found(queue: &RabbitMqExternal, depth: Depth) -> ObservedQueue {
     match queue.observe(depth).await.unwrap() {
         Observation::Present(found) => *found,
-        Observation::Absent => panic!("the queue is absent"),
+        Observation::Missing => panic!("the queue is absent"),
     }
 }
 
@@ -75,20 +77,20 @@ async fn messages(broker: &RabbitMq, queue: &str) -> usize {
 async fn a_queue_is_made_with_all_that_belongs_to_it(broker: &RabbitMq) {
     let queue = external(broker, wanted("asya-made", "east"));
     assert_eq!(
-        queue.observe(Depth::Whole).await.unwrap(),
-        Observation::Absent
+        queue.observe(Depth::Full).await.unwrap(),
+        Observation::Missing
     );
     queue.create().await.unwrap();
     queue.create().await.unwrap(); // as after a crash
-    for depth in [Depth::Whole, Depth::Glance] {
+    for depth in [Depth::Full, Depth::Quick] {
         let found = rig::until("policy and bindings are seen", || async {
             let found = found(&queue, depth).await;
             found.drift.is_empty().then_some(found)
         })
         .await;
         assert_eq!(
-            found.mark,
-            Mark::Of("east/shop/asya-made".to_owned()),
+            found.owner,
+            Ownership::OwnedBy("east/shop/asya-made".to_owned()),
             "{depth:?}"
         );
         assert_eq!(found.shadowed, None);
@@ -113,7 +115,7 @@ async fn a_message_arrives_the_way_a_sidecar_sends_it(broker: &RabbitMq) {
     })
     .await;
     let queue = external(broker, wanted("asya-made", "east"));
-    let counters = found(&queue, Depth::Glance).await.counters.unwrap();
+    let counters = found(&queue, Depth::Quick).await.counters.unwrap();
     assert_eq!((counters.queued, counters.processing), (2, 0));
 }
 
@@ -129,7 +131,7 @@ async fn what_is_taken_away_comes_back(broker: &RabbitMq) {
         .delete(&["policies", "/", "asya-asya-made"])
         .await
         .unwrap();
-    let whats: Vec<String> = found(&queue, Depth::Whole)
+    let whats: Vec<String> = found(&queue, Depth::Full)
         .await
         .drift
         .into_iter()
@@ -145,7 +147,7 @@ async fn what_is_taken_away_comes_back(broker: &RabbitMq) {
         ]
     );
     queue.update().await.unwrap();
-    assert_eq!(found(&queue, Depth::Whole).await.drift, []);
+    assert_eq!(found(&queue, Depth::Full).await.drift, []);
     assert_eq!(
         messages(broker, "asya-made").await,
         2,
@@ -159,7 +161,7 @@ async fn what_is_taken_away_comes_back(broker: &RabbitMq) {
         .await
         .unwrap();
     let shadowed = rig::until("the other policy applies", || async {
-        found(&queue, Depth::Whole)
+        found(&queue, Depth::Full)
             .await
             .shadowed
             .filter(|text| text.starts_with("policy \"ops\""))
@@ -170,19 +172,19 @@ async fn what_is_taken_away_comes_back(broker: &RabbitMq) {
 }
 
 async fn a_second_owner_gets_nothing(broker: &RabbitMq) {
-    let theirs = Wanted {
-        mark: OwnerMark::new("west", "shop", "x").unwrap(),
+    let theirs = QueueDefinition {
+        owner_tag: OwnerTag::new("west", "shop", "x").unwrap(),
         ..wanted("asya-made", "west")
     };
     let queue = external(broker, theirs);
     assert_eq!(
-        found(&queue, Depth::Glance).await.mark,
-        Mark::Of("east/shop/asya-made".to_owned())
+        found(&queue, Depth::Quick).await.owner,
+        Ownership::OwnedBy("east/shop/asya-made".to_owned())
     );
     // Between its look and its creation the other was faster.
     let error = queue.create().await.unwrap_err();
     assert!(
-        matches!(&error, Fault::Foreign { owner, .. } if owner == "east/shop/asya-made"),
+        matches!(&error, TransportError::Foreign { owner, .. } if owner == "east/shop/asya-made"),
         "{error}"
     );
     assert_eq!(messages(broker, "asya-made").await, 2);
@@ -200,15 +202,15 @@ async fn an_unmarked_queue_is_adopted_with_its_messages(broker: &RabbitMq) {
     old.queue.queue_type = actor::transport::QueueType::Classic;
     old.queue.routing_keys.clear();
     let queue = external(broker, old);
-    assert_eq!(found(&queue, Depth::Whole).await.mark, Mark::None);
+    assert_eq!(found(&queue, Depth::Full).await.owner, Ownership::Unowned);
     queue.update().await.unwrap();
     assert_eq!(
-        found(&queue, Depth::Whole).await.mark,
-        Mark::Of("east/shop/asya-old".to_owned())
+        found(&queue, Depth::Full).await.owner,
+        Ownership::OwnedBy("east/shop/asya-old".to_owned())
     );
     // A type cannot be changed; it is shown, not recreated.
     let other_type = external(broker, wanted("asya-old", "east"));
-    let drift = found(&other_type, Depth::Glance).await.drift;
+    let drift = found(&other_type, Depth::Quick).await.drift;
     assert_eq!(
         (drift[0].what.as_str(), drift[0].have.as_str()),
         ("queueType", "classic")
@@ -235,7 +237,7 @@ async fn odd_names_are_taken_as_they_are(broker: &RabbitMq) {
         let queue = external(broker, odd);
         queue.create().await.unwrap();
         rig::until("the queue is as wanted", || async {
-            found(&queue, Depth::Whole)
+            found(&queue, Depth::Full)
                 .await
                 .drift
                 .is_empty()
@@ -244,8 +246,8 @@ async fn odd_names_are_taken_as_they_are(broker: &RabbitMq) {
         .await;
         queue.delete().await.unwrap();
         assert_eq!(
-            queue.observe(Depth::Glance).await.unwrap(),
-            Observation::Absent,
+            queue.observe(Depth::Quick).await.unwrap(),
+            Observation::Missing,
             "{vhost}"
         );
     }
@@ -268,13 +270,13 @@ async fn dead_letters_arrive_and_count(broker: &RabbitMq) {
     })
     .await;
     rig::until("all that would be lost is counted", || async {
-        (found(&queue, Depth::Whole).await.held == Some(1)).then_some(())
+        (found(&queue, Depth::Full).await.held == Some(1)).then_some(())
     })
     .await;
     for (depth, expected) in [
-        (Depth::Glance, None),
-        (Depth::Letters, Some(1)),
-        (Depth::Whole, Some(1)),
+        (Depth::Quick, None),
+        (Depth::WithDeadLetters, Some(1)),
+        (Depth::Full, Some(1)),
     ] {
         let counters = found(&queue, depth).await.counters.unwrap();
         assert_eq!(counters.dead_lettered, expected, "{depth:?}");
@@ -289,7 +291,7 @@ async fn a_declaration_that_was_cut_off_is_made_again(broker: &RabbitMq) {
         .queue(cut)
         .unwrap();
     assert_eq!(
-        found(&queue, Depth::Glance).await.unusable.as_deref(),
+        found(&queue, Depth::Quick).await.unusable.as_deref(),
         Some("the broker says that no member of the queue is online")
     );
     // To what somebody has bound a message may have been sent.
@@ -300,13 +302,16 @@ async fn a_declaration_that_was_cut_off_is_made_again(broker: &RabbitMq) {
         .await
         .unwrap();
     let error = queue.create().await.unwrap_err();
-    assert!(matches!(error, Fault::NeverWhole { .. }), "{error}");
+    assert!(
+        matches!(error, TransportError::NeverCounted { .. }),
+        "{error}"
+    );
     let binding = [bindings.as_slice(), &["x"]].concat();
     broker.api.delete(&binding).await.unwrap();
     rig::until("the queue is whole", || async {
         match queue.create().await {
             Ok(()) => Some(()),
-            Err(Fault::NotWholeYet { .. }) => None,
+            Err(TransportError::NotCountedYet { .. }) => None,
             Err(error) => panic!("{error}"),
         }
     })
@@ -323,7 +328,7 @@ async fn a_declaration_that_was_cut_off_is_made_again(broker: &RabbitMq) {
 
 /// A queue that is listed and has no process, as the broker leaves it when a client hangs up
 /// while it declares one. When this happens is chance, so it is tried until it does.
-async fn cut_off_declaration(broker: &RabbitMq) -> Wanted {
+async fn cut_off_declaration(broker: &RabbitMq) -> QueueDefinition {
     use tokio::io::AsyncWriteExt as _;
 
     let address = broker.endpoint.trim_start_matches("http://");
@@ -344,7 +349,7 @@ async fn cut_off_declaration(broker: &RabbitMq) -> Wanted {
         // What is not cut off yet is by the second look.
         for _ in 0..2 {
             let path = ["queues", "/", &cut.name];
-            let Answer::Done(found) = broker.api.get(&path).await.unwrap() else {
+            let Answer::Ok(found) = broker.api.get(&path).await.unwrap() else {
                 break;
             };
             if found["online"] != json!([]) {
@@ -353,7 +358,7 @@ async fn cut_off_declaration(broker: &RabbitMq) -> Wanted {
             }
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
-        if let Answer::Done(found) = broker.api.get(&["queues", "/", &cut.name]).await.unwrap()
+        if let Answer::Ok(found) = broker.api.get(&["queues", "/", &cut.name]).await.unwrap()
             && found["online"] == json!([])
         {
             return cut;
@@ -395,7 +400,7 @@ async fn faults_say_what_is_wrong(broker: &RabbitMq) {
     let error = stranger
         .queue(wanted("asya-x", "east"))
         .unwrap()
-        .observe(Depth::Glance)
+        .observe(Depth::Quick)
         .await
         .unwrap_err();
     assert!(
@@ -411,8 +416,11 @@ async fn faults_say_what_is_wrong(broker: &RabbitMq) {
     let error = down
         .queue(wanted("asya-x", "east"))
         .unwrap()
-        .observe(Depth::Glance)
+        .observe(Depth::Quick)
         .await
         .unwrap_err();
-    assert!(matches!(error, Fault::Unreachable { .. }), "{error}");
+    assert!(
+        matches!(error, TransportError::Unreachable { .. }),
+        "{error}"
+    );
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use actor::binding::{ObjectReference, reason, targets};
 use actor::yaml;
-use provider_asya::resolve::{Look, Resolved, Seen, Unresolved, View, resolve};
+use provider_asya::resolve::{Query, QueryResult, QueryResults, Resolved, Unresolved, resolve};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -112,14 +112,14 @@ fn every_kind_says_what_is_missing() {
             kind: row.kind.to_owned(),
             name: "phi".to_owned(),
         };
-        let look = Look::Object {
+        let look = Query::Object {
             group: row.group.to_owned(),
             kind: row.kind.to_owned(),
             name: "phi".to_owned(),
         };
         assert_eq!(
-            resolve(&target, &View::default()),
-            Err(Unresolved::Look(look.clone())),
+            resolve(&target, &QueryResults::default()),
+            Err(Unresolved::Needs(look.clone())),
             "the target itself is looked at first"
         );
         let gone = json!({
@@ -127,19 +127,23 @@ fn every_kind_says_what_is_missing() {
             "metadata": {"name": "phi", "uid": "u", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
         let cases = [
             (
-                Seen::NotServed,
+                QueryResult::NotServed,
                 reason::KIND_NOT_SERVED,
                 "install its operator",
             ),
-            (Seen::Objects(vec![]), reason::TARGET_NOT_FOUND, "create it"),
             (
-                Seen::Objects(vec![gone]),
+                QueryResult::Objects(vec![]),
+                reason::TARGET_NOT_FOUND,
+                "create it",
+            ),
+            (
+                QueryResult::Objects(vec![gone]),
                 reason::NO_WORKLOAD,
                 "is being deleted",
             ),
         ];
         for (seen, expected, words) in cases {
-            let mut view = View::default();
+            let mut view = QueryResults::default();
             view.put(look.clone(), seen);
             let Err(Unresolved::Missing { reason, message }) = resolve(&target, &view) else {
                 panic!("{}: {expected} is not told", row.kind);
@@ -160,11 +164,12 @@ fn a_kind_of_no_row_is_refused_with_those_that_are_known() {
         kind: "Job".to_owned(),
         name: "phi".to_owned(),
     };
-    let Err(Unresolved::Missing { reason, message }) = resolve(&target, &View::default()) else {
+    let Err(Unresolved::Missing { reason, message }) = resolve(&target, &QueryResults::default())
+    else {
         panic!("a Job is no target");
     };
     assert_eq!(reason, reason::KIND_NOT_SERVED);
-    assert!(message.starts_with("nobody can bind to a Job: bind to one of Deployment (apps), "));
+    assert!(message.starts_with("actors cannot bind to a Job: bind to one of Deployment (apps), "));
 }
 
 /// What `install/` lets the provider read for the sake of bindings is what some target leads it to.
@@ -265,7 +270,7 @@ fn check(file: &Path) -> Result<(), String> {
 
 /// Asks until there is an answer, as the controller does.
 fn answer(case: &Case) -> Value {
-    let mut view = View::default();
+    let mut view = QueryResults::default();
     let mut looks = Vec::new();
     let mut document = loop {
         match resolve(&case.target, &view) {
@@ -273,7 +278,7 @@ fn answer(case: &Case) -> Value {
             Err(Unresolved::Missing { reason, message }) => {
                 break json!({"reason": reason, "message": message});
             }
-            Err(Unresolved::Look(look)) => {
+            Err(Unresolved::Needs(look)) => {
                 let (words, seen) = (say(&look), seen(case, &look));
                 assert!(!looks.contains(&words), "{words} twice");
                 looks.push(words);
@@ -302,10 +307,10 @@ fn of_resolved(resolved: Resolved) -> Value {
     document
 }
 
-fn say(look: &Look) -> String {
+fn say(look: &Query) -> String {
     match look {
-        Look::Object { group, kind, name } => format!("{kind}.{group} {name}"),
-        Look::Labelled {
+        Query::Object { group, kind, name } => format!("{kind}.{group} {name}"),
+        Query::Labelled {
             group,
             kind,
             labels,
@@ -320,23 +325,23 @@ fn say(look: &Look) -> String {
 }
 
 /// What the cluster of the case answers.
-fn seen(case: &Case, look: &Look) -> Seen {
-    let (Look::Object { group, kind, .. } | Look::Labelled { group, kind, .. }) = look;
+fn seen(case: &Case, look: &Query) -> QueryResult {
+    let (Query::Object { group, kind, .. } | Query::Labelled { group, kind, .. }) = look;
     if case.not_served.contains(&format!("{kind}.{group}")) {
-        return Seen::NotServed;
+        return QueryResult::NotServed;
     }
     let is_seen = |object: &&Value| {
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
         let of_kind = targets::group_of(api_version) == group && object["kind"] == **kind;
         of_kind
             && match look {
-                Look::Object { name, .. } => object["metadata"]["name"] == **name,
-                Look::Labelled { labels, .. } => labels
+                Query::Object { name, .. } => object["metadata"]["name"] == **name,
+                Query::Labelled { labels, .. } => labels
                     .iter()
                     .all(|(key, value)| object["metadata"]["labels"][key] == **value),
             }
     };
     let mut objects: Vec<Value> = case.objects.iter().filter(is_seen).cloned().collect();
     objects.sort_by_key(|object| object["metadata"]["name"].to_string());
-    Seen::Objects(objects)
+    QueryResult::Objects(objects)
 }

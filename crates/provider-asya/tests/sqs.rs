@@ -13,10 +13,10 @@ mod rig;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use provider_asya::owner::OwnerMark;
-use provider_asya::transport::sqs::{Service, SqsExternal, Wanted};
+use provider_asya::owner::OwnerTag;
+use provider_asya::transport::sqs::{QueueDefinition, Service, SqsExternal};
 use provider_asya::transport::{
-    Depth, DriftKind, ExternalQueue as _, Fault, Found, Mark, Observation,
+    Depth, DriftKind, ExternalQueue as _, Observation, ObservedQueue, Ownership, TransportError,
 };
 use rig::fake_sqs::FakeSqs;
 use rig::moto::{Moto, REGION};
@@ -40,15 +40,15 @@ async fn queues_live_on_the_api_of_sqs() {
     deletion_takes_everything_along_and_can_be_repeated(&moto).await;
 }
 
-fn wanted(name: &str, owner: &str) -> Wanted {
+fn wanted(name: &str, owner: &str) -> QueueDefinition {
     let queue = json!({
         "region": REGION, "visibilityTimeoutSeconds": 600, "messageRetentionSeconds": 345_600,
         "receiveWaitTimeSeconds": 20, "deadLetter": {"enabled": true, "maxReceiveCount": 3},
     });
-    Wanted {
+    QueueDefinition {
         name: name.to_owned(),
         queue: serde_json::from_value(queue).unwrap(),
-        mark: OwnerMark::new(owner, "shop", name).unwrap(),
+        owner_tag: OwnerTag::new(owner, "shop", name).unwrap(),
         tags: BTreeMap::from([(
             "crossplane-kind".to_owned(),
             "queue.provider.asya.sh".to_owned(),
@@ -57,27 +57,30 @@ fn wanted(name: &str, owner: &str) -> Wanted {
     }
 }
 
-fn external(moto: &Moto, wanted: Wanted) -> SqsExternal {
+fn external(moto: &Moto, wanted: QueueDefinition) -> SqsExternal {
     moto.service().queue(wanted).unwrap()
 }
 
-async fn found(queue: &SqsExternal, depth: Depth) -> Found {
+async fn found(queue: &SqsExternal, depth: Depth) -> ObservedQueue {
     match queue.observe(depth).await.unwrap() {
         Observation::Present(found) => *found,
-        Observation::Absent => panic!("the queue is absent"),
+        Observation::Missing => panic!("the queue is absent"),
     }
 }
 
 async fn a_queue_is_made_and_found_again(moto: &Moto) {
     let queue = external(moto, wanted("asya-made", "east"));
     assert_eq!(
-        queue.observe(Depth::Whole).await.unwrap(),
-        Observation::Absent
+        queue.observe(Depth::Full).await.unwrap(),
+        Observation::Missing
     );
     queue.create().await.unwrap();
     queue.create().await.unwrap(); // as after a crash
-    let seen = found(&queue, Depth::Whole).await;
-    assert_eq!(seen.mark, Mark::Of("east/shop/asya-made".to_owned()));
+    let seen = found(&queue, Depth::Full).await;
+    assert_eq!(
+        seen.owner,
+        Ownership::OwnedBy("east/shop/asya-made".to_owned())
+    );
     assert_eq!((seen.drift.as_slice(), seen.held), ([].as_slice(), Some(0)));
     assert_eq!(seen.location.account_id.as_deref(), Some("123456789012"));
     let (sqs, _) = moto.clients();
@@ -88,7 +91,7 @@ async fn a_queue_is_made_and_found_again(moto: &Moto) {
         .send()
         .await
         .unwrap();
-    let counters = found(&queue, Depth::Glance).await.counters.unwrap();
+    let counters = found(&queue, Depth::Quick).await.counters.unwrap();
     assert_eq!((counters.queued, counters.processing), (1, 0));
 }
 
@@ -98,7 +101,7 @@ async fn only_what_differs_is_written(moto: &Moto) {
     changed.queue.message_retention_seconds = 60;
     changed.queue.dead_letter.enabled = false;
     let queue = external(moto, changed);
-    let kinds: Vec<_> = found(&queue, Depth::Whole)
+    let kinds: Vec<_> = found(&queue, Depth::Full)
         .await
         .drift
         .into_iter()
@@ -113,7 +116,7 @@ async fn only_what_differs_is_written(moto: &Moto) {
         ]
     );
     queue.update().await.unwrap();
-    let left = found(&queue, Depth::Whole).await.drift;
+    let left = found(&queue, Depth::Full).await.drift;
     assert_eq!(left.len(), 1, "{left:?}");
     assert_eq!(
         (left[0].kind, left[0].have.as_str()),
@@ -122,18 +125,21 @@ async fn only_what_differs_is_written(moto: &Moto) {
 }
 
 async fn a_second_owner_gets_nothing(moto: &Moto) {
-    let theirs = Wanted {
-        mark: OwnerMark::new("west", "shop", "x").unwrap(),
+    let theirs = QueueDefinition {
+        owner_tag: OwnerTag::new("west", "shop", "x").unwrap(),
         ..wanted("asya-made", "west")
     };
     let queue = external(moto, theirs);
     let error = queue.create().await.unwrap_err();
     assert!(
-        matches!(&error, Fault::Foreign { owner, .. } if owner.starts_with("east/")),
+        matches!(&error, TransportError::Foreign { owner, .. } if owner.starts_with("east/")),
         "{error}"
     );
-    let seen = found(&queue, Depth::Whole).await;
-    assert_eq!(seen.mark, Mark::Of("east/shop/asya-made".to_owned()));
+    let seen = found(&queue, Depth::Full).await;
+    assert_eq!(
+        seen.owner,
+        Ownership::OwnedBy("east/shop/asya-made".to_owned())
+    );
 }
 
 async fn an_unmarked_queue_is_adopted_with_its_messages(moto: &Moto) {
@@ -153,17 +159,20 @@ async fn an_unmarked_queue_is_adopted_with_its_messages(moto: &Moto) {
         .await
         .unwrap();
     let queue = external(moto, wanted("asya-old", "east"));
-    assert_eq!(found(&queue, Depth::Whole).await.mark, Mark::None);
+    assert_eq!(found(&queue, Depth::Full).await.owner, Ownership::Unowned);
     queue.update().await.unwrap();
-    let seen = found(&queue, Depth::Whole).await;
-    assert_eq!(seen.mark, Mark::Of("east/shop/asya-old".to_owned()));
+    let seen = found(&queue, Depth::Full).await;
+    assert_eq!(
+        seen.owner,
+        Ownership::OwnedBy("east/shop/asya-old".to_owned())
+    );
     assert_eq!((seen.drift.as_slice(), seen.held), ([].as_slice(), Some(1)));
 }
 
 async fn fifo_queues_have_fifo_dead_letter_queues(moto: &Moto) {
     let queue = external(moto, wanted("asya-cart.fifo", "east"));
     queue.create().await.unwrap();
-    assert_eq!(found(&queue, Depth::Whole).await.drift, []);
+    assert_eq!(found(&queue, Depth::Full).await.drift, []);
     let (sqs, _) = moto.clients();
     sqs.get_queue_url()
         .queue_name("asya-cart-dlq.fifo")
@@ -179,16 +188,16 @@ async fn another_account_gets_no_second_queue(moto: &Moto) {
     let error = queue.create().await.unwrap_err();
     assert_eq!(error.reason(), "QueueLocationChanged", "{error}");
     // Absent, it would be made anew, or its object be let go.
-    let error = queue.observe(Depth::Glance).await.unwrap_err();
+    let error = queue.observe(Depth::Quick).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "queue \"asya-elsewhere\" belongs into account 999999999999, and the ProviderConfig's credentials are of \
+        "queue \"asya-elsewhere\" belongs to account 999999999999, and the ProviderConfig's credentials are of \
          account 123456789012: use credentials of 999999999999, or delete this object and create another"
     );
     let none = external(moto, wanted("asya-elsewhere", "east"));
     assert_eq!(
-        none.observe(Depth::Glance).await.unwrap(),
-        Observation::Absent,
+        none.observe(Depth::Quick).await.unwrap(),
+        Observation::Missing,
         "none was made"
     );
 }
@@ -197,7 +206,7 @@ async fn a_queue_of_another_account_is_none_of_ours(moto: &Moto) {
     let mut elsewhere = wanted("asya-made", "east");
     elsewhere.queue.account_id = Some("999999999999".to_owned());
     let queue = external(moto, elsewhere);
-    for depth in [Depth::Glance, Depth::Whole] {
+    for depth in [Depth::Quick, Depth::Full] {
         let error = queue.observe(depth).await.unwrap_err();
         assert_eq!(error.reason(), "QueueLocationChanged", "{error}");
         assert!(
@@ -220,12 +229,15 @@ async fn an_account_that_nobody_tells_is_no_other_one(moto: &Moto) {
         let service = Service::new(sqs, sts, REGION, Some(&moto.endpoint), after);
         let mut wanted = wanted("asya-elsewhere", "east");
         wanted.account_id = Some("999999999999".to_owned());
-        service.queue(wanted).unwrap().observe(Depth::Glance).await
+        service.queue(wanted).unwrap().observe(Depth::Quick).await
     };
     let of_none = absent_with_sts_at(&fake.endpoint).await;
-    assert_eq!(of_none.unwrap(), Observation::Absent, "it knows no STS");
+    assert_eq!(of_none.unwrap(), Observation::Missing, "it knows no STS");
     let error = absent_with_sts_at("http://127.0.0.1:1").await.unwrap_err();
-    assert!(matches!(error, Fault::Unreachable { .. }), "{error}");
+    assert!(
+        matches!(error, TransportError::Unreachable { .. }),
+        "{error}"
+    );
 }
 
 async fn a_dead_letter_queue_that_is_gone_is_made_again(moto: &Moto) {
@@ -238,7 +250,7 @@ async fn a_dead_letter_queue_that_is_gone_is_made_again(moto: &Moto) {
     let queue = external(moto, wanted("asya-letters", "east"));
     queue.create().await.unwrap();
     delete(letters().await.unwrap()).await;
-    let drift = found(&queue, Depth::Whole).await.drift;
+    let drift = found(&queue, Depth::Full).await.drift;
     let said: Vec<_> = drift
         .iter()
         .map(|drift| (drift.what.as_str(), drift.have.as_str(), drift.kind))
@@ -247,17 +259,17 @@ async fn a_dead_letter_queue_that_is_gone_is_made_again(moto: &Moto) {
     queue.update().await.unwrap();
     let dead_lettered = async |depth| found(&queue, depth).await.counters.unwrap().dead_lettered;
     // What was remembered of the one that is gone is forgotten.
-    let _ = dead_lettered(Depth::Letters).await;
+    let _ = dead_lettered(Depth::WithDeadLetters).await;
     let send = sqs.send_message().queue_url(letters().await.unwrap());
     send.message_body("{}").send().await.unwrap();
     for (depth, expected) in [
-        (Depth::Glance, None),
-        (Depth::Letters, Some(1)),
-        (Depth::Whole, Some(1)),
+        (Depth::Quick, None),
+        (Depth::WithDeadLetters, Some(1)),
+        (Depth::Full, Some(1)),
     ] {
         assert_eq!(dead_lettered(depth).await, expected, "{depth:?}");
     }
-    assert_eq!(found(&queue, Depth::Whole).await.drift, []);
+    assert_eq!(found(&queue, Depth::Full).await.drift, []);
     // One of the same name that is nobody's is not taken, and its messages are not counted as ours.
     let url = letters().await.unwrap();
     delete(url).await;
@@ -265,12 +277,12 @@ async fn a_dead_letter_queue_that_is_gone_is_made_again(moto: &Moto) {
     let url = make.send().await.unwrap().queue_url.unwrap();
     let send = sqs.send_message().queue_url(&url).message_body("{}");
     send.send().await.unwrap();
-    let seen = found(&queue, Depth::Whole).await;
+    let seen = found(&queue, Depth::Full).await;
     assert_eq!(
         (seen.drift[0].have.as_str(), seen.held),
         ("of \"nobody\"", Some(0))
     );
-    for depth in [Depth::Letters, Depth::Whole] {
+    for depth in [Depth::WithDeadLetters, Depth::Full] {
         assert_eq!(dead_lettered(depth).await, None, "{depth:?}");
     }
     let error = queue.update().await.unwrap_err();
@@ -284,7 +296,7 @@ async fn a_dead_letter_queue_that_is_gone_is_made_again(moto: &Moto) {
     };
     off.create().await.unwrap();
     assert_eq!(
-        found(&off, Depth::Whole).await.drift,
+        found(&off, Depth::Full).await.drift,
         [],
         "without dead letters there is nothing to miss"
     );
@@ -296,8 +308,8 @@ async fn deletion_takes_everything_along_and_can_be_repeated(moto: &Moto) {
     queue.delete().await.unwrap();
     queue.delete().await.unwrap();
     assert_eq!(
-        queue.observe(Depth::Whole).await.unwrap(),
-        Observation::Absent
+        queue.observe(Depth::Full).await.unwrap(),
+        Observation::Missing
     );
     let (sqs, _) = moto.clients();
     let letters = sqs.get_queue_url().queue_name("asya-made-dlq").send().await;

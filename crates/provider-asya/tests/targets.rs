@@ -20,8 +20,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client};
-use provider_asya::controller::targets::{Targets, is_forbidden};
-use provider_asya::resolve::{Look, Resolved, Seen, Unresolved, View, resolve};
+use provider_asya::controller::binding::targets::{Targets, is_forbidden};
+use provider_asya::resolve::{Query, QueryResult, QueryResults, Resolved, Unresolved, resolve};
 use regex::Regex;
 use rig::cases::{self, ALL_IS_WELL};
 use rig::cluster::Cluster;
@@ -158,14 +158,14 @@ async fn a_list_says_what_its_objects_are(client: &Client, reader: &Targets) {
         api.create(&PostParams::default(), &service).await.unwrap();
     }
     let labels = [("app", "web"), ("tier", "x")];
-    let look = Look::Labelled {
+    let look = Query::Labelled {
         group: String::new(),
         kind: "Service".to_owned(),
         labels: labels
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),
     };
-    let Seen::Objects(services) = reader.read(&namespace, &look).await.unwrap() else {
+    let QueryResult::Objects(services) = reader.read(&namespace, &look).await.unwrap() else {
         panic!("Services are served");
     };
     let said: Vec<Value> = services
@@ -190,14 +190,14 @@ async fn a_version_that_is_served_no_longer_is_forgotten(client: &Client, reader
         "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace",
         "metadata": {"name": "phi-3", "uid": "any"}});
     cases::make(client, &namespace, &json!([workspace])).await;
-    let look = Look::Object {
+    let look = Query::Object {
         group: "kaito.sh".to_owned(),
         kind: "Workspace".to_owned(),
         name: "phi-3".to_owned(),
     };
     let version = async || match reader.read(&namespace, &look).await.unwrap() {
-        Seen::Objects(objects) => objects[0]["apiVersion"].clone(),
-        Seen::NotServed => panic!("Workspaces are served"),
+        QueryResult::Objects(objects) => objects[0]["apiVersion"].clone(),
+        QueryResult::NotServed => panic!("Workspaces are served"),
     };
     assert_eq!(version().await, "kaito.sh/v1beta1", "the preferred one");
     let definition = json!([{"op": "replace", "path": "/spec/versions/0/served", "value": false}]);
@@ -235,12 +235,12 @@ async fn find(
     namespace: &str,
     target: &ObjectReference,
 ) -> kube::Result<Result<Resolved, (&'static str, String)>> {
-    let mut view = View::default();
+    let mut view = QueryResults::default();
     loop {
         match resolve(target, &view) {
             Ok(resolved) => return Ok(Ok(resolved)),
             Err(Unresolved::Missing { reason, message }) => return Ok(Err((reason, message))),
-            Err(Unresolved::Look(look)) => {
+            Err(Unresolved::Needs(look)) => {
                 let seen = reader.read(namespace, &look).await?;
                 view.put(look, seen);
             }

@@ -154,7 +154,7 @@ mod tests {
         a new spec                       | Available 1      | 3 | owned | Apply     | 0
         a new spec after giving up       | GaveUp 1         | 6 | lost  | Apply     | 0
         a taken field may be free        | FieldTaken 2     | 1 | lost  | Apply     | 1
-        the other actor may be gone      | AlreadyBound 2   | 0 | lost  | Apply     | 0
+        the other actor may be deleted   | AlreadyBound 2   | 0 | lost  | Apply     | 0
         the right may have been granted  | Forbidden 2      | 0 | lost  | Apply     | 0
         it was only observed             | Creating 2       | 0 | lost  | Apply     | 0
     ";
@@ -164,14 +164,13 @@ mod tests {
         let now = NOW.parse().unwrap();
         let timings = Timings::default();
         for case in CASES.trim().lines() {
-            let [case_name, ready, count, fields, step, counted] =
+            let [case_name, ready_text, count, fields, step, counted] =
                 case.split('|').map(str::trim).collect::<Vec<_>>()[..]
             else {
                 panic!("{case}");
             };
-            let ready = ready.split_once(' ');
-            let ready =
-                ready.map(|(reason, generation)| ready(reason, generation.parse().unwrap()));
+            let last = ready_text.split_once(' ');
+            let ready = last.map(|(reason, generation)| ready(reason, generation.parse().unwrap()));
             let is_complete = fields == "owned";
             let missing = if is_complete {
                 vec![]
@@ -211,8 +210,8 @@ mod tests {
             assert_eq!(observing.step, expected, "{case_name}, without Update");
 
             let uid = "another";
-            let anew = decide(&DecideInput { uid, ..input }, now, &timings);
-            let found = (anew.step, anew.conflicts.count);
+            let replaced = decide(&DecideInput { uid, ..input }, now, &timings);
+            let found = (replaced.step, replaced.conflicts.count);
             assert_eq!(found, (Step::Apply, 0), "{case_name}, on another object");
         }
     }

@@ -29,7 +29,7 @@ const KNATIVE_SERVICE: Kind = ("serving.knative.dev", "Service");
 const MODE: &str = "serving.kserve.io/deploymentMode";
 const AUTOSCALER: &str = "serving.kserve.io/autoscalerClass";
 /// KServe refuses to change the mode of an existing InferenceService.
-const ANEW: &str = "make it anew with annotation serving.kserve.io/deploymentMode: Standard";
+const ANEW: &str = "create it again with annotation serving.kserve.io/deploymentMode: Standard";
 const STOP: &str = "serving.kserve.io/stop";
 
 pub(super) fn resolve(target: &Target, results: &QueryResults) -> Result<Resolved, Unresolved> {
@@ -51,7 +51,7 @@ pub(super) fn resolve(target: &Target, results: &QueryResults) -> Result<Resolve
             "{isvc} is served by ModelMesh, whose pods serve many models: {ANEW}"
         ))),
         Some(mode) => Err(Unresolved::no_workload(format!(
-            "{isvc} has deployment mode {mode:?}, which is not known here: {ANEW}"
+            "{isvc} has deployment mode {mode:?}, which is not supported: {ANEW}"
         ))),
         None => whichever(target, results, &predictor),
     }
@@ -70,7 +70,7 @@ fn whichever(
     match target.behind(results, KNATIVE_SERVICE, predictor)? {
         Behind::Made(_) => knative(target, results, predictor),
         Behind::Foreign(_) | Behind::Absent => {
-            Err(target.waits(&KSERVE, "has not said how it deploys it"))
+            Err(target.waits(&KSERVE, "has not reported how it deploys it"))
         }
     }
 }

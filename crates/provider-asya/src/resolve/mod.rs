@@ -162,7 +162,7 @@ fn the_target<'a>(
     };
     if object::is_being_deleted(object) {
         return Err(Unresolved::no_workload(format!(
-            "{target} is being deleted: create it anew, or bind to another"
+            "{target} is being deleted: create it again, or bind to another"
         )));
     }
     Ok(Target { row, object })

@@ -67,7 +67,7 @@ fn which(several: &[&Value]) -> String {
         .map(|deployment| format!("{:?}", name(deployment)))
         .collect();
     format!(
-        "it has {} Deployments, {}, and nobody says to which: bind to one of them as a Deployment",
+        "it has {} Deployments, {}, and it is not defined which of them: bind to one of them as a Deployment",
         names.len(),
         names.join(", ")
     )
@@ -91,7 +91,7 @@ fn own_count(object: &Value) -> Option<String> {
             Some(format!("{place}.componentSpecs[{component}].replicas"))
         })?;
     Some(format!(
-        "{place} of the SeldonDeployment goes before the number that is set by scaling: remove it"
+        "{place} of the SeldonDeployment overrides the number that is set by scaling: remove it"
     ))
 }
 

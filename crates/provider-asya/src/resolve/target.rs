@@ -113,7 +113,7 @@ impl<'a> Target<'a> {
             return Ok(object);
         }
         Err(Unresolved::no_workload(format!(
-            "{} of {} is being deleted: wait until {} makes it anew",
+            "{} of {} is being deleted: wait until {} creates it again",
             display(&reference(object)),
             self.reference(),
             maker.name
@@ -141,7 +141,7 @@ impl<'a> Target<'a> {
         let (taken, target) = (display(&reference(object)), self.reference());
         let message = match controller(object) {
             Some((owner, _)) if owner.is_same_object(&target) => {
-                format!("{taken} belongs to an earlier {target}: wait until it is gone")
+                format!("{taken} belongs to an earlier {target}: wait until it is deleted")
             }
             Some((owner, _)) => format!(
                 "{taken} belongs to {}, not to {target}: rename one of them, for {} wants that name",

@@ -22,7 +22,7 @@ pub(super) fn resolve(target: &Target) -> Resolved {
     }
     match row.scale {
         Scale::Nothing(reason) => resolved.scale = Err(format!("{owner} makes it: {reason}")),
-        // Seldon Core 1 leaves the number alone where nobody writes one, source as there.
+        // Seldon Core 1 keeps the number where its spec has none; source as there.
         Scale::Target if *row != SELDON_DEPLOYMENT => {
             resolved.scale = Err(format!(
                 "{owner} makes it and sets its replicas: bind to {owner}, which can be scaled"

@@ -81,16 +81,16 @@ impl Limits {
 
     /// Limit of an account.
     pub fn for_account(&self, account: &str) -> Arc<RateLimit> {
-        let mut known = self
+        let mut limits = self
             .by_account
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(limit) = known.get(account) {
+        if let Some(limit) = limits.get(account) {
             return limit.clone();
         }
         let limit = RateLimit::new(self.rate).counted_by(self.calls.clone());
         let limit = Arc::new(limit);
-        known.insert(account.to_owned(), limit.clone());
+        limits.insert(account.to_owned(), limit.clone());
         limit
     }
 }

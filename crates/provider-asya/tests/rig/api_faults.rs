@@ -18,7 +18,7 @@ use tower::{BoxError, Layer, Service};
 
 /// What becomes of the provider's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum TransportError {
     /// They are answered.
     None,
     /// Nobody takes them, and watches that are open end.
@@ -33,7 +33,7 @@ pub enum Fault {
     AllRefused(u16, &'static str, &'static str),
 }
 
-impl Fault {
+impl TransportError {
     fn ends_watches(self) -> bool {
         matches!(self, Self::Gone | Self::WatchesEnd)
     }
@@ -59,14 +59,14 @@ impl Fault {
 /// The fault that is there now. All clones are of one way.
 #[derive(Debug, Clone)]
 pub struct ApiFaults {
-    now: watch::Sender<Fault>,
+    now: watch::Sender<TransportError>,
     met: Arc<AtomicU64>,
 }
 
 impl Default for ApiFaults {
     fn default() -> Self {
         Self {
-            now: watch::Sender::new(Fault::None),
+            now: watch::Sender::new(TransportError::None),
             met: Arc::default(),
         }
     }
@@ -74,7 +74,7 @@ impl Default for ApiFaults {
 
 impl ApiFaults {
     /// From now on it is this one.
-    pub fn set(&self, fault: Fault) {
+    pub fn set(&self, fault: TransportError) {
         self.met.store(0, Ordering::Relaxed);
         self.now.send_replace(fault);
     }
@@ -134,7 +134,7 @@ where
         let (answer, faults) = (self.inner.call(request), self.faults.clone());
         Box::pin(async move {
             let answer = answer.await?;
-            if fault == Fault::AnswersLost && is_write {
+            if fault == TransportError::AnswersLost && is_write {
                 faults.meet();
                 return Err("connection closed before message completed".into());
             }

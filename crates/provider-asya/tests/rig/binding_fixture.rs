@@ -16,7 +16,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, Resource};
 use provider_asya::conditions;
-use provider_asya::controller::{Context, bindings, health};
+use provider_asya::controller::{Context, binding, health};
 use provider_asya::kinds::WorkloadBinding;
 use provider_asya::metrics::Metrics;
 use provider_asya::timings::Timings;
@@ -39,12 +39,12 @@ pub fn timings() -> Timings {
         shortest_poll: milliseconds(100),
         first_backoff: milliseconds(50),
         longest_backoff: milliseconds(500),
-        bound_look: milliseconds(300),
-        rollout_look: milliseconds(300),
+        target_poll_interval: milliseconds(300),
+        rollout_poll_interval: milliseconds(300),
         conflict_backoff: milliseconds(50),
-        leftovers: milliseconds(500),
-        sight_retry: milliseconds(100),
-        absent_retry: milliseconds(300),
+        garbage_collect_interval: milliseconds(500),
+        cache_sync_retry: milliseconds(100),
+        missing_kind_retry: milliseconds(300),
         ..Timings::default()
     }
 }
@@ -107,7 +107,7 @@ impl BindingFixture {
         let own = "crossplane-system";
         let context = Arc::new(Context::new(client, own, self.timings.clone(), metrics));
         let never = || futures::future::pending::<()>().shared();
-        let (_store, binding) = bindings::run(context.clone(), 8, never());
+        let (_store, binding) = binding::run(context.clone(), 8, never());
         let watching = health::run(context, 8, never());
         self.provider = Some(tokio::spawn(async move {
             tokio::join!(binding, watching);

@@ -252,9 +252,9 @@ fn start_controller(client: Client, metrics: Arc<Metrics>) -> JoinHandle<()> {
             mount: Duration::from_secs(3),
             settle: Duration::from_secs(3),
         },
-        sight_retry: Duration::from_millis(100),
-        bound_look: Duration::from_millis(300),
-        absent_retry: Duration::from_millis(300),
+        cache_sync_retry: Duration::from_millis(100),
+        target_poll_interval: Duration::from_millis(300),
+        missing_kind_retry: Duration::from_millis(300),
         ..Timings::default()
     };
     let context = Arc::new(Context::new(client, "crossplane-system", timings, metrics));

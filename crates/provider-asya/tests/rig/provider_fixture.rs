@@ -10,7 +10,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Resource};
-use provider_asya::controller::{Context, configs, run};
+use provider_asya::controller::{Context, config, queue};
 use provider_asya::kinds::{ClusterProviderConfig, ProviderConfig, Queue};
 use provider_asya::metrics::Metrics;
 use provider_asya::timings::Timings;
@@ -36,7 +36,7 @@ pub fn timings() -> Timings {
         first_backoff: milliseconds(100),
         longest_backoff: milliseconds(500),
         creation_grace: milliseconds(300),
-        whole_look: milliseconds(500),
+        resync_interval: milliseconds(500),
         settling: milliseconds(500),
         empty_for: milliseconds(1000),
         ..Timings::default()
@@ -125,11 +125,11 @@ async fn client_behind(way: &ApiFaults, cluster: &Cluster) -> Client {
 async fn control(client: Client, timings: Timings, metrics: Arc<Metrics>) {
     let context = Arc::new(Context::new(client, PROVIDER_NAMESPACE, timings, metrics));
     let never = || futures::future::pending::<()>();
-    let (_store, queues) = run(context.clone(), 16, never());
+    let (_store, queues) = queue::run(context.clone(), 16, never());
     tokio::join!(
         queues,
-        configs::run::<ProviderConfig>(context.clone(), never()),
-        configs::run::<ClusterProviderConfig>(context, never()),
+        config::run::<ProviderConfig>(context.clone(), never()),
+        config::run::<ClusterProviderConfig>(context, never()),
     );
 }
 

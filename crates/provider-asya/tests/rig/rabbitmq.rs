@@ -42,7 +42,7 @@ impl RabbitMq {
     /// What is at this path, which must be there.
     pub async fn read(&self, path: &[&str]) -> Value {
         match self.api.get(path).await {
-            Ok(Answer::Done(value)) => value,
+            Ok(Answer::Ok(value)) => value,
             other => panic!("{path:?}: {other:?}"),
         }
     }
@@ -74,14 +74,14 @@ impl RabbitMq {
     /// A request whose answer matters.
     async fn ask(&self, path: &[&str], body: &Value) -> Value {
         match self.api.post(path, body).await {
-            Ok(Answer::Done(answer)) => answer,
+            Ok(Answer::Ok(answer)) => answer,
             other => panic!("{path:?}: {other:?}"),
         }
     }
 
     /// Whether anything is at this path.
     pub async fn has(&self, path: &[&str]) -> bool {
-        self.api.get(path).await.expect("the API answers") != Answer::Absent
+        self.api.get(path).await.expect("the API answers") != Answer::NotFound
     }
 }
 

@@ -333,7 +333,7 @@ impl RabbitMqExternal {
             Some(owner) if owner == self.definition.owner_tag.as_str() => Ok(()),
             owner => Err(TransportError::Foreign {
                 name: name.to_owned(),
-                owner: owner.unwrap_or("none").to_owned(),
+                owner: owner.unwrap_or("nobody").to_owned(),
             }),
         }
     }

@@ -30,7 +30,10 @@ const SOURCE: &str = "the source of the provider's AWS credentials";
 const STS: &str = "AWS STS";
 
 /// The error, where it is one of credentials; `service` is what they are for.
-pub(super) fn error(error: &(dyn Error + 'static), service: &str) -> Option<TransportError> {
+pub(super) fn credentials_error(
+    error: &(dyn Error + 'static),
+    service: &str,
+) -> Option<TransportError> {
     let credentials = causes(error).find_map(|cause| cause.downcast_ref::<CredentialsError>())?;
     if let CredentialsError::CredentialsNotLoaded(_) = credentials {
         return Some(TransportError::Invalid(format!(
@@ -119,16 +122,16 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
 
 /// The text on one line, with an ellipsis for each request id.
 fn without_ids(text: &str) -> String {
-    let words = text.split_whitespace().map(|word| {
-        let bare = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
+    let parts = text.split_whitespace().map(|part| {
+        let bare = part.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
         let groups: Vec<usize> = bare.split('-').map(str::len).collect();
         if groups == [8, 4, 4, 4, 12] {
-            word.replace(bare, "…")
+            part.replace(bare, "…")
         } else {
-            word.to_owned()
+            part.to_owned()
         }
     });
-    words.collect::<Vec<_>>().join(" ")
+    parts.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -141,7 +144,9 @@ mod tests {
     }
 
     fn message(error: &CredentialsError) -> String {
-        error(error, "SQS of region us-east-1").unwrap().to_string()
+        credentials_error(error, "SQS of region us-east-1")
+            .unwrap()
+            .to_string()
     }
 
     #[test]
@@ -203,7 +208,7 @@ mod tests {
     #[test]
     fn other_errors_are_not_errors_of_credentials() {
         let error = std::io::Error::other("connection refused");
-        assert_eq!(error(&error, "SQS"), None);
+        assert_eq!(credentials_error(&error, "SQS"), None);
         assert_eq!(innermost(&error), "connection refused");
         let error = metadata("InternalError", "try again", "id");
         assert_eq!(innermost(&error), "InternalError: try again");

@@ -77,7 +77,7 @@ where
             context,
         );
     }
-    if let Some(fault) = credentials::error(error, context.endpoint) {
+    if let Some(fault) = credentials::credentials_error(error, context.endpoint) {
         return CallError::Transport(fault);
     }
     let endpoint = context.endpoint.to_owned();

@@ -113,7 +113,7 @@ impl SqsExternal {
             Lookup::Missing => "missing".to_owned(),
             Lookup::Hidden(_) => "not visible yet".to_owned(),
             Lookup::Foreign(owner) => {
-                format!("of {:?}", owner.as_deref().unwrap_or("none"))
+                format!("of {:?}", owner.as_deref().unwrap_or("nobody"))
             }
         };
         let want = format!("queue {:?}", self.dead_letter_name());
@@ -224,7 +224,7 @@ impl SqsExternal {
             Lookup::Hidden(_) | Lookup::Missing => Ok(None),
             Lookup::Foreign(owner) => Err(TransportError::Foreign {
                 name: name.to_owned(),
-                owner: owner.unwrap_or_else(|| "none".to_owned()),
+                owner: owner.unwrap_or_else(|| "nobody".to_owned()),
             }),
         }
     }

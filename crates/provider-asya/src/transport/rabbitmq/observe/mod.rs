@@ -282,13 +282,13 @@ fn is_bound(bindings: &[Value], key: &str, definition: &QueueDefinition) -> bool
 /// Messages that deletion would lose; none while a part is unknown.
 fn held(definition: &QueueDefinition, queue: &Value, related: &RelatedObjects) -> Option<u64> {
     let own = queue["messages"].as_u64()?;
-    let letters = match &related.dead_letter_queue {
-        Some(letters) if owner(letters) == Some(definition.owner_tag.as_str()) => {
-            letters["messages"].as_u64()?
+    let dead_letters = match &related.dead_letter_queue {
+        Some(queue) if owner(queue) == Some(definition.owner_tag.as_str()) => {
+            queue["messages"].as_u64()?
         }
         _ => 0,
     };
-    Some(own + letters)
+    Some(own + dead_letters)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::transport::DriftKind;
 
 const VERSION: Version = Version(3, 10);
 
-fn definition() -> QueueDefinition {
+fn cart() -> QueueDefinition {
     let queue = json!({
         "host": "broker", "vhost": "/", "exchange": "asya", "routingKeys": ["cart", "asya-cart"],
         "queueType": "quorum", "deadLetter": {"enabled": true, "maxReceiveCount": 5},
@@ -24,20 +24,20 @@ fn queue() -> Value {
     json!({
         "name": "asya-cart", "type": "quorum", "durable": true, "auto_delete": false, "state": "running",
         "arguments": {"x-queue-type": "quorum", OWNER_ARGUMENT: "east/shop/cart"},
-        "policy": "asya-asya-cart", "effective_policy_definition": definition().policy_definition(VERSION),
+        "policy": "asya-asya-cart", "effective_policy_definition": cart().policy_definition(VERSION),
         "messages": 3, "messages_ready": 2, "messages_unacknowledged": 1,
     })
 }
 
 fn policy(name: &str, queue: &str, definition: &Map<String, Value>) -> Value {
-    let mut policy = definition().policy_body(queue, definition);
+    let mut policy = cart().policy_body(queue, definition);
     policy["name"] = json!(name);
     policy
 }
 
 /// Its related objects, in sync.
 fn related() -> RelatedObjects {
-    let definition = definition();
+    let definition = cart();
     let binding = |key: &str| definition.binding_body(key);
     RelatedObjects {
         exchange: Some(json!({"type": "topic", "durable": true})),
@@ -56,7 +56,7 @@ fn related() -> RelatedObjects {
 }
 
 fn observe(queue: &Value, related: Option<&RelatedObjects>) -> ObservedQueue {
-    observed(&definition(), VERSION, Location::default(), queue, related)
+    observed(&cart(), VERSION, Location::default(), queue, related)
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn dead_letters_are_counted_in_our_own_queue() {
             None,
         ),
     ] {
-        let mut definition = definition();
+        let mut definition = cart();
         definition.queue.dead_letter.enabled = is_on;
         assert_eq!(dead_lettered(&definition, letters), expected, "{reason}");
     }
