@@ -51,7 +51,7 @@ async fn a_role_that_is_denied_is_told_once_and_one_that_is_given_is_used() {
     let _provider = start(&cluster.kubeconfig(), &sts.endpoint, folder.path());
     let denied = queues.until_says("cart", SYNCED, "False", "denies").await;
     let said = "observe failed: AWS STS denies assume the provider's role: AccessDenied: Not authorized to perform \
-                sts:AssumeRoleWithWebIdentity: see that the role's trust policy names its ServiceAccount";
+                sts:AssumeRoleWithWebIdentity: check that the role's trust policy names its ServiceAccount";
     assert_eq!(message(&denied), said);
     let before = sts.asked().len();
     rig::until("STS is asked again, and answers with other ids", || async {

@@ -5,9 +5,16 @@ use aws_sdk_sqs::types::QueueAttributeName;
 
 use super::attributes::Attributes;
 use super::errors::{self, CallContext, CallError};
-use super::queue::SqsExternal;
-use super::{OWNER_TAG, StsError};
+use super::{OWNER_TAG, QueueDefinition, Service, StsError};
 use crate::transport::{Ownership, TransportError};
+
+/// One queue of the service.
+pub struct SqsExternal {
+    pub(super) service: Service,
+    pub(super) definition: QueueDefinition,
+    /// Name of the service in messages.
+    pub(super) endpoint: String,
+}
 
 /// Result of looking up a queue by name.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use aws_sdk_sqs::error::{ErrorMetadata, ProvideErrorMetadata};
 use aws_sdk_sts::operation::assume_role::AssumeRoleError;
 use aws_sdk_sts::operation::assume_role_with_web_identity::AssumeRoleWithWebIdentityError;
 
-use super::errors::{DENIED, THROTTLED};
+use super::codes::{DENIED, THROTTLED};
 use crate::transport::TransportError;
 
 /// Codes of STS for denied credentials, beside those of every service.

@@ -4,40 +4,9 @@ use std::time::Duration;
 
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 
+use super::codes::{DELETED_RECENTLY, DENIED, EXISTS, NOT_FOUND, THROTTLED};
 use super::{StsError, credentials};
 use crate::transport::TransportError;
-
-/// Codes of the JSON protocol and of the query protocol before it.
-const NOT_FOUND: [&str; 2] = [
-    "QueueDoesNotExist",
-    "AWS.SimpleQueueService.NonExistentQueue",
-];
-const EXISTS: [&str; 2] = ["QueueNameExists", "QueueAlreadyExists"];
-const DELETED_RECENTLY: [&str; 2] = [
-    "QueueDeletedRecently",
-    "AWS.SimpleQueueService.QueueDeletedRecently",
-];
-pub(super) const DENIED: [&str; 12] = [
-    "AccessDenied",
-    "AccessDeniedException",
-    "AuthFailure",
-    "ExpiredToken",
-    "ExpiredTokenException",
-    "InvalidAccessKeyId",
-    "InvalidClientTokenId",
-    "InvalidSecurity",
-    "KmsAccessDenied",
-    "KMS.AccessDeniedException",
-    "SignatureDoesNotMatch",
-    "UnrecognizedClientException",
-];
-pub(super) const THROTTLED: [&str; 5] = [
-    "OverLimit",
-    "RequestThrottled",
-    "Throttling",
-    "ThrottlingException",
-    "TooManyRequestsException",
-];
 
 /// Error of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]

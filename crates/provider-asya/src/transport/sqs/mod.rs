@@ -2,6 +2,7 @@
 
 pub mod attributes;
 mod calls;
+mod codes;
 mod credentials;
 pub mod errors;
 mod queue;
@@ -16,7 +17,7 @@ use aws_sdk_sts::operation::get_caller_identity::GetCallerIdentityError;
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::OnceCell;
 
-pub use self::queue::SqsExternal;
+pub use self::calls::SqsExternal;
 use super::TransportError;
 use super::limit::{Limits, Rate};
 use crate::owner::OwnerTag;

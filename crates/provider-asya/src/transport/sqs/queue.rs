@@ -5,19 +5,10 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::attributes::{self, Attributes};
-use super::calls::Lookup;
-use super::{QueueDefinition, Service};
+use super::calls::{Lookup, SqsExternal};
 use crate::transport::{
     Depth, Drift, ExternalQueue, Observation, ObservedQueue, Ownership, TransportError,
 };
-
-/// One queue of the service.
-pub struct SqsExternal {
-    pub(super) service: Service,
-    pub(super) definition: QueueDefinition,
-    /// Name of the service in messages.
-    pub(super) endpoint: String,
-}
 
 impl ExternalQueue for SqsExternal {
     fn location(&self) -> Location {
