@@ -137,7 +137,7 @@ async fn the_second_actor_waits_for_the_first(fixture: &BindingFixture) {
         Some(template("second", "b:1")),
     )
     .await;
-    let text = "actor \"first\" is bound to Deployment \"llm\" already";
+    let text = "actor \"first\" is already bound to Deployment \"llm\"";
     let refused = site.until_says("second", "AlreadyBound", text).await;
     assert!(says(&refused, TARGET_RESOLVED, "Resolved", ""));
     site.delete::<WorkloadBinding>("first").await;

@@ -57,7 +57,7 @@ async fn an_actor_without_a_workload_says_so(fixture: &HealthFixture) {
     fixture.make_health("echo", "Deployment", "echo").await;
     let health = fixture
         .until("echo", "says that there is no workload", |health| {
-            says(health, READY, "Deployment \"echo\" is not there")
+            says(health, READY, "Deployment \"echo\" does not exist")
         })
         .await;
     assert_eq!(

@@ -214,7 +214,7 @@ async fn a_queue_of_nobody_is_refused_and_then_adopted(fixture: &Fixture) {
     fixture.make_queue("old", rabbitmq("old")).await;
     fixture
         .queues
-        .until_says("old", SYNCED, "False", "carries no owner's mark")
+        .until_says("old", SYNCED, "False", "has no owner tag")
         .await;
     a_refusal_is_said_once(fixture, "old").await;
     fixture

@@ -292,7 +292,7 @@ async fn a_declaration_that_was_cut_off_is_made_again(broker: &RabbitMq) {
         .unwrap();
     assert_eq!(
         found(&queue, Depth::Quick).await.unusable.as_deref(),
-        Some("the broker says that no member of the queue is online")
+        Some("the broker reports that no member of the queue is online")
     );
     // To what somebody has bound a message may have been sent.
     let bindings = ["bindings", "/", "e", "amq.direct", "q", &name];
