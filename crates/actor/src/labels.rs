@@ -24,6 +24,13 @@ pub const CLAIM_NAME: &str = "crossplane.io/claim-name";
 /// The claim's namespace on a legacy XR. Source: Crossplane v1 XRDs.
 pub const CLAIM_NAMESPACE: &str = "crossplane.io/claim-namespace";
 
+/// The label that says what an object or pod is to its actor.
+pub const COMPONENT: &str = "app.kubernetes.io/component";
+/// The label that says which application an object or pod belongs to.
+pub const PART_OF: &str = "app.kubernetes.io/part-of";
+/// The value of [`PART_OF`].
+pub const ASYA: &str = "asya";
+
 const NAME: &str = "app.kubernetes.io/name";
 
 /// Domains whose labels stay on the XR: they belong to the tools that wrote
@@ -49,8 +56,8 @@ pub fn of_object(
     labels.extend(selector(actor));
     labels.extend(
         [
-            ("app.kubernetes.io/component", component),
-            ("app.kubernetes.io/part-of", "asya"),
+            (COMPONENT, component),
+            (PART_OF, ASYA),
             ("app.kubernetes.io/managed-by", "crossplane"),
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned())),

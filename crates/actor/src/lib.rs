@@ -47,6 +47,7 @@ pub mod provider_config;
 pub mod quantity;
 pub mod queue;
 pub mod registry;
+pub mod retry_delays;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod spec;

@@ -27,6 +27,8 @@ pub const RABBITMQ_QUEUE_MAX: usize = 255;
 pub const PLATFORM: &str = "asya-platform";
 /// The container that runs the user's handler.
 pub const RUNTIME_CONTAINER: &str = "asya-runtime";
+/// Init container that copies the runtime files into the pod.
+pub const RUNTIME_FILES_CONTAINER: &str = "asya-runtime-files";
 /// The container that talks to the queue.
 pub const SIDECAR_CONTAINER: &str = "asya-sidecar";
 /// Prefix of the containers that keep state for a handler.

@@ -63,6 +63,19 @@ pub struct SidecarDefaults {
         schemars(schema_with = "crate::schema::fields::resources")
     )]
     pub resources: Option<Map<String, Value>>,
+    /// Security context of the sidecars, as in Kubernetes. Its keys replace those of the default,
+    /// which Pod Security *restricted* accepts.
+    pub security_context: Option<Map<String, Value>>,
+}
+
+/// How the runtime files get into pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Delivery {
+    /// Init container `asya-runtime-files` copies them from the sidecar's image.
+    Image,
+    /// A ConfigMap of each actor holds the runtime script.
+    ConfigMap,
 }
 
 /// The runtime script, for all actors.
@@ -70,6 +83,11 @@ pub struct SidecarDefaults {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RuntimeDefaults {
+    /// How the runtime files get into pods: `Image` (an init container copies them from the
+    /// sidecar's image) or `ConfigMap`. Default: `Image` if the sidecar's image is called
+    /// `asya-sidecar` and none of `configMap`, `script` and `version` is set. Pods that a target of
+    /// mode Binding owns (strategy Inject) always get a ConfigMap. A change restarts pods.
+    pub delivery: Option<Delivery>,
     /// A ConfigMap in each actor's namespace that holds the script already.
     pub config_map: Option<String>,
     /// The script itself.

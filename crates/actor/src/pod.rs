@@ -6,7 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::names::{LABEL_MAX, RUNTIME_CONTAINER, SIDECAR_CONTAINER, STATE_PROXY_PREFIX, is_label};
+use crate::names::{
+    LABEL_MAX, RUNTIME_CONTAINER, RUNTIME_FILES_CONTAINER, SIDECAR_CONTAINER, STATE_PROXY_PREFIX,
+    is_label,
+};
 use crate::spec::StateProxy;
 
 /// Directory of the socket by which sidecar and runtime talk.
@@ -15,6 +18,8 @@ pub const SOCKET_DIR: &str = "/var/run/asya";
 pub const SOCKET_DIR_VARIABLE: &str = "ASYA_SOCKET_DIR";
 /// Directory of the sockets of state proxies.
 pub const STATE_DIR: &str = "/var/run/asya/state";
+/// Directory of the runtime files in `asya-runtime`.
+pub const RUNTIME_DIR: &str = "/opt/asya";
 /// The runtime script in `asya-runtime`.
 pub const SCRIPT_PATH: &str = "/opt/asya/asya_runtime.py";
 /// The variable that names the handler.
@@ -25,11 +30,13 @@ pub const TARGET_URL_VARIABLE: &str = "ASYA_TARGET_URL";
 pub const STATE_MOUNTS_VARIABLE: &str = "ASYA_STATE_PROXY_MOUNTS";
 
 /// Variables that say who an actor is and how its parts are wired.
-pub(crate) const RESERVED_VARIABLES: [&str; 8] = [
+pub(crate) const RESERVED_VARIABLES: [&str; 10] = [
     "ASYA_ACTOR_NAME",
     "ASYA_AWS_REGION",
     HANDLER_VARIABLE,
     "ASYA_NAMESPACE",
+    "ASYA_QUEUE_NAME",
+    "ASYA_QUEUE_NAME_TEMPLATE",
     "ASYA_QUEUE_URL",
     SOCKET_DIR_VARIABLE,
     STATE_MOUNTS_VARIABLE,
@@ -51,7 +58,7 @@ pub fn is_injected_container(name: &str) -> bool {
 
 /// Whether an init container may not be called so.
 pub fn is_reserved_init_container(name: &str) -> bool {
-    name == RUNTIME_CONTAINER || is_injected_container(name)
+    name == RUNTIME_CONTAINER || name == RUNTIME_FILES_CONTAINER || is_injected_container(name)
 }
 
 /// What the runtime is told of state proxies: `name:path:write=mode`, joined by

@@ -121,6 +121,16 @@ pub struct RabbitMqQueue {
     pub consumer_timeout_milliseconds: Option<u64>,
     /// Where messages go that are delivered again and again.
     pub dead_letter: DeadLetter,
+    /// Delays in seconds, ascending, for each of which the provider keeps a queue
+    /// `<queue>-retry-<seconds>`: messages that the sidecar tries again wait there and return to the
+    /// queue. Empty if no message is tried again. May change; a queue that is no longer listed is
+    /// deleted once it is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(max = 8), inner(range(min = 1, max = 86_400)))
+    )]
+    pub retry_delays_seconds: Vec<u32>,
 }
 
 /// Dead-lettering of one queue.

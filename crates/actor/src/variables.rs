@@ -98,13 +98,18 @@ pub const VARIABLES: &[Variable] = variables! {
         "ASYA_GATEWAY_URL": "URL of the gateway that receives progress events", "platform `gatewayURL`; absent unless set";
         "ASYA_IS_END_ACTOR": "whether routes end at this actor", "`true` on end actors, else absent";
         "ASYA_LOG_LEVEL": "how much is logged", "`info`";
+        "ASYA_METRICS_ADDR": "address at which metrics and probes are served", "`0.0.0.0:9464`";
         "ASYA_NAMESPACE": "the actor's namespace", "the object's";
+        "ASYA_QUEUE_NAME": "name of the queue from which messages are consumed", "the Queue's external name";
+        "ASYA_QUEUE_NAME_TEMPLATE": "names of the queues of other actors", "platform `queueNameTemplate`";
+        "ASYA_QUEUE_RETRY_MAX_ATTEMPTS": "attempts of older sidecars to find a missing queue", "`1`: the kubelet restarts the container";
         "ASYA_QUEUE_URL": "the queue's URL; SQS", "if `config` determines it: `accountId` and `region`, or `endpoint`";
         "ASYA_RABBITMQ_CA_FILE": "certificate of the broker's authority", "`config.tls.caSecretRef`, mounted";
         "ASYA_RABBITMQ_EXCHANGE": "the exchange", "`config.exchange`";
         "ASYA_RABBITMQ_HOST": "the broker's host", "`config.host`";
         "ASYA_RABBITMQ_PASSWORD": "its user's password", "`config.passwordSecretRef`";
         "ASYA_RABBITMQ_PORT": "its AMQP port", "`config.port`";
+        "ASYA_RABBITMQ_RETRY_DELAYS": "delays of the retry queues in seconds, joined by `,`", "from the retry policies of `resiliency`; absent without one";
         "ASYA_RABBITMQ_TLS": "whether AMQP uses TLS", "`true` if `config.tls.enabled`";
         "ASYA_RABBITMQ_URL": "host, port, user, password and virtual host as a URL", "`config.urlSecretRef`, else built from the others";
         "ASYA_RABBITMQ_USERNAME": "its user", "`config.usernameSecretRef` or `config.username`";

@@ -3,12 +3,18 @@
 use actor::duration;
 use actor::entry::EnvVar;
 use actor::pod::{SOCKET_DIR, SOCKET_DIR_VARIABLE, is_reserved_variable};
+use actor::spec::value_of;
 use actor::timeout;
 use actor::transport::Config;
 use function_kit::Fault;
 use serde_json::Value;
 
 use crate::{Actor, origin, rabbitmq, resiliency, sqs};
+
+/// The variable with the address of the sidecar's metrics and probes.
+const METRICS_VARIABLE: &str = "ASYA_METRICS_ADDR";
+/// Its port where the actor gives none. Not 8080, which belongs to many a handler.
+const METRICS_PORT: u16 = 9464;
 
 /// Variables in the order in which a container gets them: a later one may refer to an
 /// earlier one.
@@ -61,9 +67,18 @@ pub(crate) fn render(actor: &Actor, faults: &mut Vec<String>) -> Result<Vec<Valu
         Config::RabbitMq(config) => rabbitmq::add(actor, config, &mut env),
     }
     resiliency::add(actor, &mut env, faults);
+    env.set(METRICS_VARIABLE, format!("0.0.0.0:{METRICS_PORT}"));
     check_given(actor, faults);
     env.lay_over(&actor.spec.sidecar.env);
     Ok(env.into_values())
+}
+
+/// Port of the sidecar's metrics and probes: that of the actor's own [`METRICS_VARIABLE`], else
+/// [`METRICS_PORT`].
+pub(crate) fn metrics_port(actor: &Actor) -> u16 {
+    let given = value_of(&actor.spec.sidecar.env, METRICS_VARIABLE);
+    let port = given.and_then(|address| address.rsplit(':').next()?.parse().ok());
+    port.filter(|port| *port > 0).unwrap_or(METRICS_PORT)
 }
 
 fn identity(actor: &Actor, env: &mut Environment) {
@@ -81,6 +96,9 @@ fn identity(actor: &Actor, env: &mut Environment) {
     env.set("ASYA_TRANSPORT", actor.transport.r#type());
     env.set(timeout::VARIABLE, &timeout);
     env.set("ASYA_RESILIENCY_ACTOR_TIMEOUT", &timeout);
+    env.set("ASYA_QUEUE_RETRY_MAX_ATTEMPTS", "1");
+    env.set_if("ASYA_QUEUE_NAME", actor.queue_name.as_ref());
+    env.set("ASYA_QUEUE_NAME_TEMPLATE", platform.queue_name_template());
     env.set_if("ASYA_GATEWAY_URL", platform.gateway_url.as_ref());
     if platform.end_actors.is_end(name) {
         env.set("ASYA_IS_END_ACTOR", "true");

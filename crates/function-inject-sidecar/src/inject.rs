@@ -4,7 +4,9 @@
 //! that the step applied to its own output changes nothing. What differs, or stands in
 //! the spec, belongs to somebody else, and is refused.
 
-use actor::names::{RUNTIME_CONTAINER, SIDECAR_CONTAINER, STATE_PROXY_PREFIX};
+use actor::names::{
+    RUNTIME_CONTAINER, RUNTIME_FILES_CONTAINER, SIDECAR_CONTAINER, STATE_PROXY_PREFIX,
+};
 use actor::pod::is_injected_container;
 use function_kit::Fault;
 use serde_json::{Map, Value};
@@ -22,6 +24,8 @@ const OWN_PREFIX: &str = "asya-";
 pub(crate) struct Injected {
     /// The sidecar, then the state proxies.
     containers: Vec<Value>,
+    /// The init container with the runtime files, where they come from the sidecar's image.
+    init_container: Option<Value>,
     volumes: Vec<Value>,
     /// Mounts of `asya-runtime`.
     mounts: Vec<Value>,
@@ -35,15 +39,18 @@ impl Injected {
     pub(crate) fn render(
         actor: &Actor,
         script: &Source,
-        fallback_image: Option<&String>,
+        is_foreign_pod: bool,
         faults: &mut Vec<String>,
     ) -> Result<Self, Fault> {
-        let mut containers = vec![sidecar::render(actor, fallback_image, faults)?];
+        let mut containers = vec![sidecar::render(actor, is_foreign_pod, faults)?];
         containers.extend(state_proxy::render(actor, faults));
+        let init_container =
+            (*script == Source::Image).then(|| sidecar::runtime_files(actor, &mut Vec::new()));
         Ok(Self {
             containers,
+            init_container,
             volumes: volumes::of_pod(actor, script),
-            mounts: volumes::of_runtime(actor),
+            mounts: volumes::of_runtime(actor, script),
         })
     }
 
@@ -88,6 +95,12 @@ impl Injected {
         change_list(pod, "containers", |containers| {
             self.add_containers(actor, (&name, is_foreign), containers, faults);
         });
+        if let Some(own) = &self.init_container {
+            change_list(pod, "initContainers", |init| {
+                init.retain(|container| key(container, "name") != RUNTIME_FILES_CONTAINER);
+                init.insert(0, own.clone());
+            });
+        }
         change_list(pod, "volumes", |volumes| {
             for volume in &self.volumes {
                 let own = key(volume, "name");

@@ -59,6 +59,7 @@ mod resiliency;
 mod resources;
 mod rollout;
 mod script;
+mod security;
 mod sidecar;
 mod sqs;
 mod state_proxy;
@@ -75,12 +76,14 @@ use actor::timeout::runtime_timeout;
 use actor::transport::Transport;
 use function_kit::{Call, Fault, Identity};
 use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
+use serde_json::Value;
 
 pub use config::{Config, IMAGE_VARIABLE, ReadScriptError, SCRIPT_VARIABLE};
 pub use input::{Input, Targets};
 pub use script::Script;
 
 use inject::Injected;
+use script::Source;
 
 /// Runs the step.
 pub fn run(request: RunFunctionRequest, config: &Config) -> RunFunctionResponse {
@@ -96,6 +99,17 @@ struct Actor<'a> {
     transport: &'a Transport,
     /// Longest run of the handler for one message.
     timeout: Duration,
+    /// Image of the sidecar.
+    sidecar_image: &'a str,
+    /// Name of the queue at the broker; none where it is not known, in a foreign Composition.
+    queue_name: Option<String>,
+}
+
+impl Actor<'_> {
+    /// Whether the sidecar is our own, whose probes and files are known.
+    fn sidecar_is_ours(&self) -> bool {
+        sidecar::is_ours(self.sidecar_image)
+    }
 }
 
 /// The step itself, for a program that runs several of them in one call.
@@ -112,24 +126,40 @@ pub fn step(call: &mut Call, config: &Config) -> Result<(), Fault> {
     let identity = call.identity()?;
     let platform = call.platform()?;
     let transport = call.transport(&spec, &platform)?;
-    let script = script::Source::choose(&platform, config)?;
+    let fallback_image = input.sidecar_image.as_ref();
+    let fallback_image = fallback_image.or(config.sidecar_image.as_ref());
+    let sidecar_image = sidecar::image(&spec, &platform, fallback_image);
+    let of_own_pods = Source::choose(&platform, config, sidecar::is_ours(sidecar_image))?;
+    let of_foreign_pods = Source::config_map_of(&platform, config)?;
     let actor = Actor {
         call,
         timeout: runtime_timeout(&spec)?,
+        queue_name: call.queue_name(&identity, &platform, &transport).ok(),
         identity: &identity,
         spec: &spec,
         platform: &platform,
         transport: &transport,
+        sidecar_image,
     };
 
     let mut faults = Vec::new();
-    let fallback_image = input
-        .sidecar_image
-        .as_ref()
-        .or(config.sidecar_image.as_ref());
-    let injected = Injected::render(&actor, &script, fallback_image, &mut faults)?;
+    let mut sources = Vec::new();
     for target in &mut targets {
+        let source = if target.is_foreign {
+            &of_foreign_pods
+        } else {
+            &of_own_pods
+        };
+        // The same is wrong with each target: it is reported for the first.
+        let mut of_target = Vec::new();
+        let injected = Injected::render(&actor, source, target.is_foreign, &mut of_target)?;
+        if sources.is_empty() {
+            faults.extend(of_target);
+        }
         injected.apply(&actor, target, &mut faults);
+        if !sources.contains(&source) {
+            sources.push(source);
+        }
     }
     if !faults.is_empty() {
         return Err(Fault::all(StatusReason::ConfigError, faults)
@@ -138,9 +168,13 @@ pub fn step(call: &mut Call, config: &Config) -> Result<(), Fault> {
 
     let note = sqs::note_on_visibility(&actor);
     let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
-    let current = script.config_map(&identity);
-    let earlier = rollout::earlier_scripts(call, &identity, &names, &current);
-    for (name, config_map) in earlier.into_iter().chain(script.render(&identity)) {
+    let current = sources
+        .iter()
+        .find_map(|source| source.config_map(&identity));
+    let earlier = rollout::earlier_scripts(call, &identity, &names, current.as_deref());
+    let present = sources.iter().filter_map(|source| source.render(&identity));
+    let config_maps: Vec<(String, Value)> = earlier.into_iter().chain(present).collect();
+    for (name, config_map) in config_maps {
         call.compose(&name, config_map);
     }
     for target in targets {

@@ -7,6 +7,31 @@ use serde_json::{Map, Value, json};
 const READY: &str =
     "test -S /var/run/asya/asya-runtime.sock && test -f /var/run/asya/runtime-ready";
 
+/// Adds the probes of our own sidecar, which serves them beside its metrics. In somebody else's pods
+/// there is no readiness probe, for the same reason as below.
+pub(crate) fn add_to_sidecar(container: &mut Map<String, Value>, port: u16, is_foreign_pod: bool) {
+    let get = |path: &str| json!({"path": path, "port": port});
+    let probes = [
+        (
+            "startupProbe",
+            json!({"httpGet": get("/healthz"), "periodSeconds": 1, "timeoutSeconds": 3, "failureThreshold": 60}),
+        ),
+        (
+            "livenessProbe",
+            json!({"httpGet": get("/healthz"), "periodSeconds": 10, "timeoutSeconds": 3, "failureThreshold": 3}),
+        ),
+        (
+            "readinessProbe",
+            json!({"httpGet": get("/readyz"), "periodSeconds": 5, "timeoutSeconds": 3, "failureThreshold": 3}),
+        ),
+    ];
+    for (field, probe) in probes {
+        if !is_foreign_pod || field != "readinessProbe" {
+            container.insert(field.to_owned(), probe);
+        }
+    }
+}
+
 /// Adds the probes that the container does not have. A handler may take 5 minutes to
 /// load, models included, before it counts as broken.
 ///

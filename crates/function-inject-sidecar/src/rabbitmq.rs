@@ -1,6 +1,7 @@
 //! What the sidecar needs to know of RabbitMQ.
 
 use actor::entry::EnvVar;
+use actor::retry_delays::delays_seconds;
 use actor::transport::{RabbitMq, SecretKeyRef};
 
 use crate::environment::Environment;
@@ -18,6 +19,12 @@ pub(crate) fn add(actor: &Actor, rabbitmq: &RabbitMq, env: &mut Environment) {
     add_user(rabbitmq, env);
     let exchange = rabbitmq.exchange(&actor.identity.namespace);
     env.set("ASYA_RABBITMQ_EXCHANGE", exchange);
+    let delays = delays_seconds(&actor.spec.resiliency);
+    let delays: Vec<String> = delays.iter().map(u32::to_string).collect();
+    env.set_if(
+        "ASYA_RABBITMQ_RETRY_DELAYS",
+        (!delays.is_empty()).then(|| delays.join(",")),
+    );
     if rabbitmq.tls.enabled {
         env.set("ASYA_RABBITMQ_TLS", "true");
     }

@@ -10,12 +10,12 @@ use crate::volumes;
 
 /// The composed resources with earlier scripts that must stay: all that are
 /// observed, until every workload runs nothing but pods with `current`, the
-/// ConfigMap of the present script.
+/// ConfigMap of the present script; none where the files come from the sidecar's image.
 pub(crate) fn earlier_scripts(
     call: &Call,
     identity: &Identity,
     targets: &[&str],
-    current: &str,
+    current: Option<&str>,
 ) -> Vec<(String, Value)> {
     let is_rolled_out = |target: &&str| {
         call.observed(target)
@@ -31,7 +31,7 @@ pub(crate) fn earlier_scripts(
             let own_name = value::text(object, &["metadata", "name"])?;
             let data = value::pb_to_json(value::at(object, &["data"])?);
             let kept = config_map(identity, own_name, &data);
-            (own_name != current).then(|| (name.to_owned(), kept))
+            (Some(own_name) != current).then(|| (name.to_owned(), kept))
         })
         .collect()
 }
@@ -41,7 +41,7 @@ pub(crate) fn earlier_scripts(
 /// the provider tells for which generation of the binding that is so; where a rollout is
 /// not done by itself, such as that of a StatefulSet with `OnDelete`, it never says it,
 /// and the earlier scripts stay.
-fn runs_only(workload: &Struct, current: &str) -> bool {
+fn runs_only(workload: &Struct, current: Option<&str>) -> bool {
     let is_binding = value::text(workload, &["kind"]) == Some(binding::KIND);
     let volumes: &[&str] = if is_binding {
         &["spec", "forProvider", "template", "spec", "volumes"]
@@ -58,10 +58,10 @@ fn runs_only(workload: &Struct, current: &str) -> bool {
     let generation = value::integer(workload, &["metadata", "generation"]).unwrap_or(i64::MAX);
     if is_binding {
         let rolled_out = ["status", "atProvider", "rolledOutGeneration"];
-        return mounted == Some(current)
+        return mounted == current
             && value::integer(workload, &rolled_out).is_some_and(|done| done >= generation);
     }
-    mounted == Some(current)
+    mounted == current
         && status("observedGeneration") >= generation
         && status("updatedReplicas") == desired
         && status("replicas") == desired
@@ -100,7 +100,7 @@ mod tests {
         ];
         for (binding, expected, reason) in cases {
             let binding = json_to_struct(binding.as_object().unwrap());
-            assert_eq!(runs_only(&binding, "new"), expected, "{reason}");
+            assert_eq!(runs_only(&binding, Some("new")), expected, "{reason}");
         }
     }
 
@@ -160,7 +160,7 @@ mod tests {
         ];
         for (workload, expected, reason) in cases {
             let workload = json_to_struct(workload.as_object().unwrap());
-            assert_eq!(runs_only(&workload, "new"), expected, "{reason}");
+            assert_eq!(runs_only(&workload, Some("new")), expected, "{reason}");
         }
     }
 }

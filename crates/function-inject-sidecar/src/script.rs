@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use actor::platform::Platform;
+use actor::platform::{Delivery, Platform};
 use actor::status::ConditionType;
 use function_kit::{Fault, Identity};
 use serde_json::{Value, json};
@@ -36,9 +36,11 @@ impl Script {
     }
 }
 
-/// Where the pods find the script.
+/// Where the pods find the runtime files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
+    /// In the sidecar's image.
+    Image,
     /// In a ConfigMap of ours.
     Rendered(Script),
     /// In a ConfigMap that is there already.
@@ -46,12 +48,44 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Chooses: the platform's ConfigMap, its script, the function's, the version
-    /// that the platform names, the newest.
+    /// Returns where the pods of the actor's own find the runtime files.
+    ///
+    /// The platform's `runtime.delivery` decides; without it, our own sidecar's image where neither
+    /// the platform nor the function names a script.
     ///
     /// # Errors
-    /// When there is no such version.
-    pub(crate) fn choose(platform: &Platform, config: &Config) -> Result<Self, Fault> {
+    /// If the platform asks for the image and for a script of its own, or for an unknown version.
+    pub(crate) fn choose(
+        platform: &Platform,
+        config: &Config,
+        sidecar_is_ours: bool,
+    ) -> Result<Self, Fault> {
+        let runtime = &platform.runtime;
+        let named = [
+            ("configMap", runtime.config_map.is_some()),
+            ("script", runtime.script.is_some()),
+            ("version", runtime.version.is_some()),
+        ];
+        let named = named
+            .into_iter()
+            .find_map(|(field, is_set)| is_set.then_some(field));
+        match (runtime.delivery, named) {
+            (Some(Delivery::Image), Some(field)) => Err(Fault::config(format!(
+                "runtime.delivery of the platform's settings is \"Image\", and runtime.{field} is set, which needs \"ConfigMap\": remove one of them"
+            ))
+            .on(ConditionType::WorkloadReady, "ConfigError")),
+            (Some(Delivery::Image), None) => Ok(Self::Image),
+            (None, None) if sidecar_is_ours && config.script.is_none() => Ok(Self::Image),
+            _ => Self::config_map_of(platform, config),
+        }
+    }
+
+    /// Returns the ConfigMap with the script: the platform's, else one of ours with the platform's
+    /// script, the function's, the version that the platform names or the newest.
+    ///
+    /// # Errors
+    /// If there is no such version.
+    pub(crate) fn config_map_of(platform: &Platform, config: &Config) -> Result<Self, Fault> {
         let runtime = &platform.runtime;
         if let Some(name) = &runtime.config_map {
             return Ok(Self::Existing(name.clone()));
@@ -74,11 +108,12 @@ impl Source {
         }
     }
 
-    /// Name of the ConfigMap.
-    pub(crate) fn config_map(&self, identity: &Identity) -> String {
+    /// Name of the ConfigMap; none where the files come from the sidecar's image.
+    pub(crate) fn config_map(&self, identity: &Identity) -> Option<String> {
         match self {
-            Self::Rendered(script) => identity.actor.runtime_config_map(&script.hash),
-            Self::Existing(name) => name.clone(),
+            Self::Image => None,
+            Self::Rendered(script) => Some(identity.actor.runtime_config_map(&script.hash)),
+            Self::Existing(name) => Some(name.clone()),
         }
     }
 
@@ -90,7 +125,7 @@ impl Source {
             return None;
         };
         let data = json!({FILE: script.text});
-        let name = self.config_map(identity);
+        let name = self.config_map(identity)?;
         Some((
             format!("{RESOURCE_PREFIX}{}", script.hash),
             config_map(identity, &name, &data),
@@ -117,6 +152,77 @@ mod tests {
     fn a_script_is_named_by_the_beginning_of_its_digest() {
         // The digest of the empty text begins with e3b0c442.
         assert_eq!(Script::new("").hash, "e3b0c442");
+    }
+
+    #[test]
+    fn files_come_from_our_image_unless_a_script_is_named() {
+        let own_script = Config {
+            script: Some(Script::new("functions")),
+            ..Config::default()
+        };
+        let none = Config::default();
+        let cases = [
+            (json!({}), &none, true, Some(true), "our image"),
+            (json!({}), &none, false, Some(false), "another image"),
+            (
+                json!({"delivery": "ConfigMap"}),
+                &none,
+                true,
+                Some(false),
+                "on demand",
+            ),
+            (
+                json!({"delivery": "Image"}),
+                &none,
+                false,
+                Some(true),
+                "on demand of another image",
+            ),
+            (
+                json!({"script": "p"}),
+                &none,
+                true,
+                Some(false),
+                "the platform's script",
+            ),
+            (
+                json!({"configMap": "c"}),
+                &none,
+                true,
+                Some(false),
+                "the platform's ConfigMap",
+            ),
+            (
+                json!({"version": "0.1.0"}),
+                &none,
+                true,
+                Some(false),
+                "a version",
+            ),
+            (
+                json!({}),
+                &own_script,
+                true,
+                Some(false),
+                "the function's script",
+            ),
+            (
+                json!({"delivery": "Image", "version": "0.1.0"}),
+                &none,
+                true,
+                None,
+                "both",
+            ),
+        ];
+        for (runtime, config, is_ours, expected, reason) in cases {
+            let platform = Platform::parse(json!({"runtime": runtime})).unwrap();
+            let source = Source::choose(&platform, config, is_ours).ok();
+            assert_eq!(
+                source.map(|source| source == Source::Image),
+                expected,
+                "{reason}"
+            );
+        }
     }
 
     #[test]
@@ -160,7 +266,7 @@ mod tests {
         ];
         for (runtime, config, expected, reason) in cases {
             let platform = Platform::parse(json!({"runtime": runtime})).unwrap();
-            let source = Source::choose(&platform, config);
+            let source = Source::config_map_of(&platform, config);
             assert_eq!(source.clone().ok(), expected, "{reason}");
             if let Err(fault) = source {
                 assert!(fault.text().contains("0.0.7"), "{}", fault.text());

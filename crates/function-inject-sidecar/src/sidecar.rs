@@ -1,51 +1,104 @@
 //! The container `asya-sidecar`, which takes messages from the queue, has the runtime
 //! work on them, and sends the results on.
 
-use actor::names::SIDECAR_CONTAINER;
+use actor::names::{RUNTIME_FILES_CONTAINER, SIDECAR_CONTAINER};
+use actor::platform::Platform;
+use actor::pod::RUNTIME_DIR;
+use actor::spec::Spec;
 use function_kit::Fault;
 use merge::FieldPath;
 use serde_json::{Value, json};
 
-use crate::{Actor, environment, resources, sqs, volumes};
+use crate::security::{self, Program};
+use crate::{Actor, environment, probes, resources, sqs, volumes};
 
-/// The image where nobody names one.
+/// The image where neither the actor, the platform, the step's input nor the function names one.
 const IMAGE: &str = "asya-sidecar:latest";
+/// The last part of the repository of our own sidecar's image.
+const IMAGE_NAME: &str = "asya-sidecar";
 
-/// The container. `fallback_image` counts where neither the actor nor the platform
-/// names one.
+/// The image of the sidecar: the actor's, else the platform's, else `fallback`, else [`IMAGE`].
+pub(crate) fn image<'a>(
+    spec: &'a Spec,
+    platform: &'a Platform,
+    fallback: Option<&'a String>,
+) -> &'a str {
+    let images = [
+        spec.sidecar.image.as_ref(),
+        platform.sidecar.image.as_ref(),
+        fallback,
+    ];
+    let mut images = images.into_iter().flatten();
+    images
+        .find(|image| !image.is_empty())
+        .map_or(IMAGE, String::as_str)
+}
+
+/// Whether that is an image of our own sidecar: its repository is called `asya-sidecar`.
+pub(crate) fn is_ours(image: &str) -> bool {
+    let repository = image.split('@').next().unwrap_or_default();
+    let name = repository.rsplit('/').next().unwrap_or_default();
+    name.split(':').next() == Some(IMAGE_NAME)
+}
+
+/// The container for a pod of the actor's own, or for a foreign one.
 ///
 /// # Errors
-/// When the queue's name is needed and cannot be told.
+/// If the name of the queue is needed and not known.
 pub(crate) fn render(
     actor: &Actor,
-    fallback_image: Option<&String>,
+    is_foreign_pod: bool,
     faults: &mut Vec<String>,
 ) -> Result<Value, Fault> {
+    let mut container = base(actor);
+    container["name"] = json!(SIDECAR_CONTAINER);
+    container["env"] = json!(environment::render(actor, faults)?);
+    container["resources"] = requests(actor, faults);
+    container["volumeMounts"] = json!(volumes::of_sidecar(actor));
+    if let Some(credentials) = sqs::credentials(&actor.transport.config) {
+        container["envFrom"] = credentials;
+    }
+    if actor.sidecar_is_ours() {
+        let port = environment::metrics_port(actor);
+        container["ports"] = json!([{"name": "asya-metrics", "containerPort": port}]);
+        if let Some(container) = container.as_object_mut() {
+            probes::add_to_sidecar(container, port, is_foreign_pod);
+        }
+    }
+    Ok(container)
+}
+
+/// The init container that copies the runtime files from the sidecar's image.
+pub(crate) fn runtime_files(actor: &Actor, faults: &mut Vec<String>) -> Value {
+    let mut container = base(actor);
+    container["name"] = json!(RUNTIME_FILES_CONTAINER);
+    container["args"] = json!(["runtime-files", "--to", RUNTIME_DIR]);
+    container["resources"] = requests(actor, faults);
+    container["volumeMounts"] = json!([{"name": volumes::SCRIPT, "mountPath": RUNTIME_DIR}]);
+    container
+}
+
+/// What both containers of the sidecar's image have in common.
+fn base(actor: &Actor) -> Value {
     let (own, of_platform) = (&actor.spec.sidecar, &actor.platform.sidecar);
-    let image = [
-        own.image.as_ref(),
-        of_platform.image.as_ref(),
-        fallback_image,
-    ]
-    .into_iter()
-    .flatten()
-    .find(|image| !image.is_empty());
     let pull_policy = own
         .image_pull_policy
         .or(of_platform.image_pull_policy)
         .unwrap_or_default();
-    let mut container = json!({
-        "name": SIDECAR_CONTAINER,
-        "image": image.map_or(IMAGE, String::as_str),
+    let program = if actor.sidecar_is_ours() {
+        Program::Ours
+    } else {
+        Program::Foreign
+    };
+    let given = [
+        of_platform.security_context.as_ref(),
+        own.security_context.as_ref(),
+    ];
+    json!({
+        "image": actor.sidecar_image,
         "imagePullPolicy": pull_policy,
-        "env": environment::render(actor, faults)?,
-        "resources": requests(actor, faults),
-        "volumeMounts": volumes::of_sidecar(actor),
-    });
-    if let Some(credentials) = sqs::credentials(&actor.transport.config) {
-        container["envFrom"] = credentials;
-    }
-    Ok(container)
+        "securityContext": security::context(program, actor.spec, given),
+    })
 }
 
 fn requests(actor: &Actor, faults: &mut Vec<String>) -> Value {
@@ -59,4 +112,32 @@ fn requests(actor: &Actor, faults: &mut Vec<String>) -> Value {
         None => format!("sidecar.resources.{field} of the platform's settings"),
     };
     resources::with_requests(own.or(of_platform), of_platform, describe, faults)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_image_is_recognised_by_its_name() {
+        let cases = [
+            (IMAGE, true, "the default"),
+            (
+                "registry.example.org:5000/asya/asya-sidecar:0.2.0",
+                true,
+                "a registry with a port",
+            ),
+            ("asya-sidecar@sha256:00", true, "a digest"),
+            ("registry.example.org/sidecar:1", false, "another name"),
+            (
+                "registry.example.org/asya-sidecar/go:1",
+                false,
+                "the name further up",
+            ),
+            ("my-asya-sidecar:1", false, "a longer name"),
+        ];
+        for (image, expected, reason) in cases {
+            assert_eq!(is_ours(image), expected, "{image}: {reason}");
+        }
+    }
 }

@@ -7,7 +7,8 @@ use actor::spec::StateProxy;
 use merge::{FieldPath, Segment};
 use serde_json::{Value, json};
 
-use crate::{Actor, origin, resources, volumes};
+use crate::security::{self, Program};
+use crate::{Actor, origin, resources, sidecar, volumes};
 
 const SOCKET_VARIABLE: &str = "CONNECTOR_SOCKET";
 
@@ -61,6 +62,11 @@ fn container(actor: &Actor, index: usize, proxy: &StateProxy, faults: &mut Vec<S
         "image": connector.image,
         "env": env,
         "resources": resources::with_requests(connector.resources.as_ref(), None, describe, faults),
+        "securityContext": security::context(
+            if sidecar::is_ours(&connector.image) { Program::Ours } else { Program::Foreign },
+            actor.spec,
+            [None, proxy.security_context.as_ref()],
+        ),
         "volumeMounts": [volumes::of_state()],
     })
 }

@@ -1,6 +1,6 @@
 //! Volumes that are injected, and where they appear.
 
-use actor::pod::{SCRIPT_PATH, SOCKET_DIR, STATE_DIR};
+use actor::pod::{RUNTIME_DIR, SCRIPT_PATH, SOCKET_DIR, STATE_DIR};
 use actor::transport::{Config, RabbitMq, SecretKeyRef};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const SOCKET: &str = "socket-dir";
 /// Volume of temporary files.
 const TMP: &str = "tmp";
 const TMP_DIR: &str = "/tmp";
-/// Volume of the runtime script.
+/// Volume of the runtime files.
 pub(crate) const SCRIPT: &str = "asya-runtime";
 /// Volume of the sockets of state proxies.
 const STATE: &str = "state-sockets";
@@ -26,11 +26,16 @@ const SCRIPT_MODE: u32 = 0o755;
 
 /// The volumes of the pod.
 pub(crate) fn of_pod(actor: &Actor, script: &Source) -> Vec<Value> {
-    let config_map = script.config_map(actor.identity);
+    let script = match script.config_map(actor.identity) {
+        Some(name) => {
+            json!({"name": SCRIPT, "configMap": {"name": name, "defaultMode": SCRIPT_MODE}})
+        }
+        None => json!({"name": SCRIPT, "emptyDir": {}}),
+    };
     let mut volumes = vec![
         json!({"name": SOCKET, "emptyDir": {}}),
         json!({"name": TMP, "emptyDir": {}}),
-        json!({"name": SCRIPT, "configMap": {"name": config_map, "defaultMode": SCRIPT_MODE}}),
+        script,
     ];
     if !actor.spec.state_proxy.is_empty() {
         volumes.push(json!({"name": STATE, "emptyDir": {}}));
@@ -43,11 +48,14 @@ pub(crate) fn of_pod(actor: &Actor, script: &Source) -> Vec<Value> {
 }
 
 /// The mounts of `asya-runtime`.
-pub(crate) fn of_runtime(actor: &Actor) -> Vec<Value> {
+pub(crate) fn of_runtime(actor: &Actor, script: &Source) -> Vec<Value> {
     let mut mounts = common();
-    mounts.push(json!({
-        "name": SCRIPT, "mountPath": SCRIPT_PATH, "subPath": FILE, "readOnly": true,
-    }));
+    mounts.push(match script {
+        Source::Image => json!({"name": SCRIPT, "mountPath": RUNTIME_DIR, "readOnly": true}),
+        Source::Rendered(_) | Source::Existing(_) => json!({
+            "name": SCRIPT, "mountPath": SCRIPT_PATH, "subPath": FILE, "readOnly": true,
+        }),
+    });
     if !actor.spec.state_proxy.is_empty() {
         mounts.push(of_state());
     }

@@ -80,6 +80,13 @@ fn lay_metadata(
     }
     let labels = metadata.entry("labels").or_insert_with(|| json!({}));
     if let Value::Object(labels) = labels {
+        let component = if actor.bound.is_some() {
+            "adapter"
+        } else {
+            "actor"
+        };
+        labels.insert(labels::COMPONENT.to_owned(), json!(component));
+        labels.insert(labels::PART_OF.to_owned(), json!(labels::ASYA));
         labels.extend(texts(&labels::selector(&actor.identity.actor)));
     }
 }

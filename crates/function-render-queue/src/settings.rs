@@ -2,6 +2,7 @@
 
 use actor::duration::seconds_up;
 use actor::queue::{DeadLetter, RESOURCE_NAME, RabbitMqQueue, SqsQueue};
+use actor::retry_delays::delays_seconds;
 use actor::status::ConditionType;
 use actor::timeout::{VISIBILITY_MAX, consumer_timeout_milliseconds, visibility_timeout_seconds};
 use actor::transport::{QueueType, RabbitMq, Sqs, TransportError};
@@ -64,6 +65,7 @@ impl Wanted<'_> {
             queue_type: rabbitmq.queue_type,
             consumer_timeout_milliseconds: consumer_timeout_milliseconds(self.timeout),
             dead_letter,
+            retry_delays_seconds: delays_seconds(&self.spec.resiliency),
         })
     }
 

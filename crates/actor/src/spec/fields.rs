@@ -167,7 +167,13 @@ pub const KNOWN_INSIDE: [(&[&str], &[&str]); 11] = [
     ),
     (
         &["sidecar"],
-        &["env", "image", "imagePullPolicy", "resources"],
+        &[
+            "env",
+            "image",
+            "imagePullPolicy",
+            "resources",
+            "securityContext",
+        ],
     ),
     (
         &["workload"],

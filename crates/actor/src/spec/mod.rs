@@ -208,6 +208,9 @@ pub struct Sidecar {
         schemars(schema_with = "crate::schema::fields::resources")
     )]
     pub resources: Option<Map<String, Value>>,
+    /// Security context of the container, as in Kubernetes. Its keys replace those of the platform's
+    /// settings and of the default, which Pod Security *restricted* accepts.
+    pub security_context: Option<Map<String, Value>>,
 }
 
 /// Files that a connector container keeps somewhere durable.
@@ -228,6 +231,10 @@ pub struct StateProxy {
     pub write_mode: WriteMode,
     /// The container that talks to the store.
     pub connector: Connector,
+    /// Security context of the container, as in Kubernetes. Its keys replace those of the default,
+    /// which Pod Security *restricted* accepts.
+    #[serde(default)]
+    pub security_context: Option<Map<String, Value>>,
 }
 
 /// Where a state proxy's files appear.
