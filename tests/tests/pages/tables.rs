@@ -84,6 +84,42 @@ fn every_word_and_every_common_reason_has_a_cure_on_its_page() {
     );
 }
 
+/// Messages that a page quotes and that a source holds.
+const QUOTED: [(&str, &str); 9] = [
+    ("docs/transports.md", "not allowed to list scalers"),
+    (
+        "docs/transports.md",
+        "another replica is the leader: standing by",
+    ),
+    ("docs/transports.md", "waiting until the kind is served"),
+    ("docs/transports.md", "is this the management API?"),
+    ("docs/transports.md", "there are no credentials for SQS"),
+    ("docs/statuses.md", "scaled to 0 by hand"),
+    ("docs/statuses.md", "KEDA is paused"),
+    (
+        "docs/observability.md",
+        "Waiting for flavor EnvironmentConfigs",
+    ),
+    ("docs/observability.md", "Flavors applied"),
+];
+
+#[test]
+fn quoted_messages_are_those_of_the_sources() {
+    let sources: Vec<String> = files("crates", "rs")
+        .into_iter()
+        .filter(|file| file.display().to_string().contains("/src/"))
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    for (page, message) in QUOTED {
+        assert!(Page::read(page).text.contains(message), "{page}: {message}");
+        let is_a_message = sources.iter().any(|source| source.contains(message));
+        assert!(
+            is_a_message,
+            "no source has {message:?}, which {page} quotes"
+        );
+    }
+}
+
 /// Crossplane appends its own columns to those of the definition.
 #[test]
 fn the_table_of_kubectl_get_has_the_columns_of_the_definition() {
