@@ -12,8 +12,12 @@ use super::Resolved;
 use super::target::Target;
 
 const CREATED_BY: &str = "inferenceset.kaito.sh/created-by";
+/// Label that Kubernetes gives the pods of a StatefulSet, since 1.28.
+const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
+/// The pod that serves. A Workspace of several nodes has one pod for each; the others only compute.
+const LEADER: &str = "0";
 
 pub(super) fn resolve(target: &Target) -> Resolved {
-    let labels = [(CREATED_BY, target.name())];
+    let labels = [(CREATED_BY, target.name()), (POD_INDEX, LEADER)];
     target.labelled_by(target.object, &labels, None)
 }

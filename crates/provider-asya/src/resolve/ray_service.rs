@@ -1,13 +1,15 @@
 //! KubeRay's RayService: the RayCluster that is active.
 //!
-//! `status.activeServiceStatus.rayClusterName` names it, with a generated ending that
-//! changes with each upgrade; one that is pending serves nothing yet. Its controller is
-//! the RayService. Service `<name>-serve-svc`, port 8000, leads to the active cluster at
-//! all times; `spec.serveService` may name it otherwise, and the port is that which the
-//! Service or the head's container calls `serve`. KubeRay cuts long names.
-//! Source: ray-project/kuberay v1.7, `ray-operator/controllers/ray/rayservice_controller.go`,
-//! `common/service.go` (`BuildServeService`), `utils/util.go` (`GenerateServeServiceName`,
-//! `CheckName`).
+//! `status.activeServiceStatus.rayClusterName` names it, with a generated ending that changes with
+//! each upgrade; a pending one serves nothing yet. Its controller is the RayService. Service
+//! `<name>-serve-svc`, port 8000, leads to the active cluster; `spec.serveService` may give it
+//! another name, and its port is the one that the Service or the head's container calls `serve`.
+//! With incremental upgrades each cluster has a Service `<raycluster>-serve-svc` instead.
+//!
+//! Since KubeRay 1.4 the names of Services are not cut: a RayService whose name would be too long is
+//! refused. With an older KubeRay and a name of more than 40 characters, set `runtime.targetURL`.
+//! Source: ray-project/kuberay v1.4 to v1.7, `ray-operator/controllers/ray/rayservice_controller.go`,
+//! `common/service.go` (`BuildServeService`), `utils/util.go` (`GenerateServeServiceName`).
 
 use serde_json::Value;
 
@@ -24,8 +26,8 @@ const RAY_CLUSTER: Kind = ("ray.io", "RayCluster");
 const SERVE_PORT: u64 = 8000;
 /// Name of that port.
 const SERVE: &str = "serve";
-/// Longest name of a Service that KubeRay gives: it keeps the end.
-const NAME_MAX: usize = 50;
+/// Upgrade strategy that runs two clusters side by side, each behind a Service of its own.
+const INCREMENTAL: &str = "NewClusterWithIncrementalUpgrade";
 
 pub(super) fn resolve(target: &Target, results: &QueryResults) -> Result<Resolved, Unresolved> {
     let active = target.text("/status/activeServiceStatus/rayClusterName");
@@ -33,20 +35,25 @@ pub(super) fn resolve(target: &Target, results: &QueryResults) -> Result<Resolve
         return Err(target.waits(&KUBERAY, "has no active RayCluster yet"));
     }
     let cluster = target.made(results, &KUBERAY, RAY_CLUSTER, active)?;
-    Ok(pods_of(target, cluster, Some(url(target))))
+    Ok(pods_of(target, cluster, Some(url(target, active))))
 }
 
-fn url(target: &Target) -> String {
+/// The URL of the Service in front of the active cluster.
+fn url(target: &Target, active: &str) -> String {
     let spec = &target.object["spec"];
     let own = &spec["serveService"];
     let head = &spec["rayClusterConfig"]["headGroupSpec"]["template"]["spec"]["containers"][0];
     let port = port(&own["spec"]["ports"], "port")
         .or_else(|| port(&head["ports"], "containerPort"))
         .unwrap_or(SERVE_PORT);
-    let name = own["metadata"]["name"]
-        .as_str()
-        .filter(|name| !name.is_empty());
-    let name = name.map_or_else(|| service(target.name()), str::to_owned);
+    let given = own["metadata"]["name"].as_str();
+    let given = given.filter(|name| !name.is_empty());
+    let is_incremental = spec["upgradeStrategy"]["type"] == INCREMENTAL;
+    let name = match given {
+        _ if is_incremental => format!("{active}-serve-svc"),
+        Some(name) => name.to_owned(),
+        None => format!("{}-serve-svc", target.name()),
+    };
     format!("http://{name}:{port}")
 }
 
@@ -54,15 +61,4 @@ fn url(target: &Target) -> String {
 fn port(ports: &Value, field: &str) -> Option<u64> {
     let mut ports = ports.as_array()?.iter();
     ports.find(|port| port["name"] == SERVE)?[field].as_u64()
-}
-
-/// The name that KubeRay gives the Service.
-fn service(ray_service: &str) -> String {
-    let whole = format!("{ray_service}-serve-svc");
-    let end = whole.get(whole.len().saturating_sub(NAME_MAX)..);
-    let end = end.unwrap_or(&whole);
-    match end.strip_prefix(|first: char| !first.is_ascii_alphabetic()) {
-        Some(rest) => format!("r{rest}"),
-        None => end.to_owned(),
-    }
 }
