@@ -35,6 +35,7 @@
 //! - `schema`, with the feature of that name, makes the XRD from these types.
 
 pub mod binding;
+pub mod diagnostic;
 pub mod duration;
 pub mod entry;
 pub mod health;
