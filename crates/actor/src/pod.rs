@@ -72,7 +72,7 @@ pub fn state_mounts(proxies: &[StateProxy]) -> String {
 }
 
 /// Why a state proxy cannot be rendered.
-pub fn fault_of_state_proxy(proxy: &StateProxy) -> Option<String> {
+pub fn problem_of_state_proxy(proxy: &StateProxy) -> Option<String> {
     let StateProxy {
         name,
         mount,
@@ -192,7 +192,7 @@ mod tests {
             ),
         ];
         for (name, path, expected, reason) in cases {
-            let fault = fault_of_state_proxy(&proxy(
+            let fault = problem_of_state_proxy(&proxy(
                 json!({"name": name, "mount": {"path": path}, "connector": {"image": "i"}}),
             ));
             match (&fault, expected) {

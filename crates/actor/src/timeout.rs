@@ -6,6 +6,9 @@
 
 use std::time::Duration;
 
+use merge::{FieldPath, Segment};
+
+use crate::diagnostic::Code;
 use crate::duration::{ParseDurationError, parse, parse_or_seconds, seconds_up};
 use crate::entry::EnvVar;
 use crate::spec::Spec;
@@ -33,12 +36,16 @@ pub enum TimeoutError {
     FromElsewhere {
         /// The field that holds the environment.
         place: &'static str,
+        /// The variable in the resolved spec.
+        path: FieldPath,
     },
     /// Not a duration.
     #[error("{place} is not a timeout")]
     Parse {
         /// The field, or the variable and where it stands.
         place: String,
+        /// The field or variable in the resolved spec.
+        path: FieldPath,
         /// What is wrong with it.
         source: ParseDurationError,
     },
@@ -47,7 +54,28 @@ pub enum TimeoutError {
     Zero {
         /// The field, or the variable and where it stands.
         place: String,
+        /// The field or variable in the resolved spec.
+        path: FieldPath,
     },
+}
+
+impl TimeoutError {
+    /// The code of its diagnostic.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::FromElsewhere { .. } => Code::TimeoutFromElsewhere,
+            Self::Parse { .. } | Self::Zero { .. } => Code::InvalidTimeout,
+        }
+    }
+
+    /// The field or variable in the resolved spec.
+    pub fn path(&self) -> &FieldPath {
+        match self {
+            Self::FromElsewhere { path, .. }
+            | Self::Parse { path, .. }
+            | Self::Zero { path, .. } => path,
+        }
+    }
 }
 
 /// Finds the runtime timeout of an actor: `ASYA_RUNTIME_TIMEOUT` of the
@@ -68,47 +96,55 @@ pub fn runtime_timeout(spec: &Spec) -> Result<Duration, TimeoutError> {
 pub fn runtime_timeout_and_place(
     spec: &Spec,
 ) -> Result<(Duration, Option<&'static str>), TimeoutError> {
-    find(
-        &spec.sidecar.env,
-        &spec.runtime_env(),
+    let given = match (
+        from_env(SIDECAR_ENV, &spec.sidecar.env, || path_in_sidecar_env(spec))?,
+        from_env(RUNTIME_ENV, &spec.runtime_env(), || {
+            spec.path_in_runtime_env(VARIABLE)
+        })?,
         spec.resiliency.actor_timeout.as_deref(),
-    )
-}
-
-fn find(
-    sidecar_env: &[EnvVar],
-    runtime_env: &[EnvVar],
-    actor_timeout: Option<&str>,
-) -> Result<(Duration, Option<&'static str>), TimeoutError> {
-    const ACTOR_TIMEOUT: &str = "resiliency.actorTimeout";
-    let (place, timeout) = match (
-        from_env("sidecar.env", sidecar_env)?,
-        from_env("the environment of asya-runtime", runtime_env)?,
-        actor_timeout,
     ) {
-        (Some(timeout), _, _) => ("sidecar.env", timeout),
-        (None, Some(timeout), _) => ("the environment of asya-runtime", timeout),
+        (Some(timeout), _, _) => (SIDECAR_ENV, timeout),
+        (None, Some(timeout), _) => (RUNTIME_ENV, timeout),
         (None, None, Some(text)) => (
             ACTOR_TIMEOUT,
             parse(text).map_err(|source| TimeoutError::Parse {
                 place: ACTOR_TIMEOUT.to_owned(),
+                path: FieldPath::from(ACTOR_TIMEOUT_PATH),
                 source,
             })?,
         ),
         (None, None, None) => return Ok((DEFAULT, None)),
     };
-    if timeout.is_zero() {
-        let place = match place {
-            ACTOR_TIMEOUT => place.to_owned(),
-            environment => variable_in(environment),
-        };
-        Err(TimeoutError::Zero { place })
-    } else {
-        Ok((timeout, Some(place)))
+    let (place, timeout) = given;
+    if !timeout.is_zero() {
+        return Ok((timeout, Some(place)));
     }
+    let (path, place) = match place {
+        ACTOR_TIMEOUT => (FieldPath::from(ACTOR_TIMEOUT_PATH), place.to_owned()),
+        SIDECAR_ENV => (path_in_sidecar_env(spec), variable_in(place)),
+        _ => (spec.path_in_runtime_env(VARIABLE), variable_in(place)),
+    };
+    Err(TimeoutError::Zero { place, path })
 }
 
-fn from_env(place: &'static str, env: &[EnvVar]) -> Result<Option<Duration>, TimeoutError> {
+const ACTOR_TIMEOUT: &str = "resiliency.actorTimeout";
+const ACTOR_TIMEOUT_PATH: [&str; 2] = ["resiliency", "actorTimeout"];
+const SIDECAR_ENV: &str = "sidecar.env";
+const RUNTIME_ENV: &str = "the environment of asya-runtime";
+
+fn path_in_sidecar_env(spec: &Spec) -> FieldPath {
+    let mut env = spec.sidecar.env.iter();
+    let index = env.rposition(|variable| variable.name() == VARIABLE);
+    let list = ["sidecar", "env"].map(Segment::from).into_iter();
+    list.chain(index.map(Segment::from)).collect()
+}
+
+/// The timeout of an environment; `path` leads to the variable, where it is needed.
+fn from_env(
+    place: &'static str,
+    env: &[EnvVar],
+    path: impl FnOnce() -> FieldPath,
+) -> Result<Option<Duration>, TimeoutError> {
     let Some(variable) = env
         .iter()
         .rev()
@@ -117,12 +153,14 @@ fn from_env(place: &'static str, env: &[EnvVar]) -> Result<Option<Duration>, Tim
         return Ok(None);
     };
     if variable.is_from_elsewhere() {
-        return Err(TimeoutError::FromElsewhere { place });
+        let path = path();
+        return Err(TimeoutError::FromElsewhere { place, path });
     }
     parse_or_seconds(variable.value().unwrap_or_default())
         .map(Some)
         .map_err(|source| TimeoutError::Parse {
             place: variable_in(place),
+            path: path(),
             source,
         })
 }

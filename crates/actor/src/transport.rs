@@ -1,10 +1,12 @@
 //! Queueing systems, as the platform configures them.
 
+use merge::{FieldPath, Segment};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::decode::{DecodeError, decode};
+use crate::diagnostic::{Code, Diagnostic, Location};
 use crate::queue::{DeadLetter, ProviderConfigRef};
 use crate::spec::DeadLetterOptions;
 
@@ -132,9 +134,7 @@ pub enum QueueType {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
     /// The platform has no entry of that name.
-    #[error(
-        "transport {name:?} is not among the platform's transports ({known}): name one of them in spec.transport, or add it to the platform's settings"
-    )]
+    #[error("transport {name:?} is not among the platform's transports ({known})")]
     Unknown {
         /// The name.
         name: String,
@@ -142,34 +142,77 @@ pub enum TransportError {
         known: String,
     },
     /// The entry is there but switched off.
-    #[error(
-        "transport {name:?} is disabled in the platform's settings: enable it there or name another in spec.transport"
-    )]
+    #[error("transport {name:?} is disabled in the platform's settings")]
     Disabled {
         /// The name.
         name: String,
     },
     /// The entry does not say what is needed.
-    #[error("transport {name:?} is misconfigured in the platform's settings: {fault}")]
+    #[error("transport {name:?} is misconfigured in the platform's settings: {problem}")]
     Misconfigured {
         /// The name.
         name: String,
+        /// Where in its entry.
+        path: FieldPath,
         /// What is wrong, and where.
-        fault: String,
+        problem: String,
     },
     /// No entry is enabled.
-    #[error(
-        "the platform's settings enable no transport: add one with type \"sqs\" or \"rabbitmq\" under transports"
-    )]
+    #[error("the platform's settings enable no transport")]
     NoneEnabled,
     /// Several are enabled, and none is the default.
     #[error(
-        "the platform's settings enable several transports ({enabled}) and no defaultTransport: set it there or name one in spec.transport"
+        "the platform's settings enable several transports ({enabled}) and no defaultTransport"
     )]
     Ambiguous {
         /// Those enabled.
         enabled: String,
     },
+}
+
+impl TransportError {
+    /// A transport that is misconfigured at `path` of its entry.
+    pub fn misconfigured(
+        name: &str,
+        path: impl Into<FieldPath>,
+        problem: impl Into<String>,
+    ) -> Self {
+        Self::Misconfigured {
+            name: name.to_owned(),
+            path: path.into(),
+            problem: problem.into(),
+        }
+    }
+
+    /// Where it is wrong, and how. `named_at` is where the transport is named, or could be;
+    /// `setting` locates a path of the platform's settings.
+    pub fn diagnostic(
+        &self,
+        named_at: Location,
+        setting: impl FnOnce(FieldPath) -> Location,
+    ) -> Diagnostic {
+        let message = self.to_string();
+        let error = |code, location| Diagnostic::error(code, location, message);
+        let transports = "transports";
+        match self {
+            Self::Unknown { .. } => error(Code::UnknownTransport, named_at)
+                .related([setting([transports].into())])
+                .help("name one of them in spec.transport, or add it to the platform's settings"),
+            Self::Disabled { name } => error(Code::TransportDisabled, named_at)
+                .related([setting([transports, name, "enabled"].into())])
+                .help("enable it there or name another in spec.transport"),
+            Self::Misconfigured { name, path, .. } => {
+                let entry = [transports, name].map(Segment::from).into_iter();
+                let path = entry.chain(path.segments().iter().cloned()).collect();
+                error(Code::TransportMisconfigured, setting(path))
+            }
+            Self::NoneEnabled => error(Code::NoTransport, setting([transports].into()))
+                .help("add one with type \"sqs\" or \"rabbitmq\" under transports"),
+            Self::Ambiguous { .. } => error(Code::NoDefaultTransport, named_at)
+                .related([setting(["defaultTransport"].into())])
+                .help("set it there or name one in spec.transport"),
+        }
+    }
 }
 
 /// One queueing system.
@@ -211,11 +254,14 @@ impl Transport {
         document: Value,
         queue_name_template: &str,
     ) -> Result<Self, TransportError> {
-        let misconfigured = |fault: String| TransportError::Misconfigured {
-            name: name.to_owned(),
-            fault,
+        let misconfigured = |path: &[&str], problem: String| {
+            let path: FieldPath = path.iter().copied().collect();
+            TransportError::misconfigured(name, path, problem)
         };
-        let decoded = |error: DecodeError| misconfigured(error.to_string());
+        let decoded = |error: DecodeError| {
+            let problem = error.to_string();
+            TransportError::misconfigured(name, error.path, problem)
+        };
         let entry: Entry = decode(document).map_err(decoded)?;
         if !entry.enabled {
             return Err(TransportError::Disabled {
@@ -244,23 +290,19 @@ impl Transport {
                 Config::RabbitMq(rabbitmq)
             }
             Some(other) => {
-                return Err(misconfigured(format!(
-                    "type {other:?} is neither \"sqs\" nor \"rabbitmq\""
-                )));
+                let problem = format!("type {other:?} is neither \"sqs\" nor \"rabbitmq\"");
+                return Err(misconfigured(&["type"], problem));
             }
             None => {
-                return Err(misconfigured(
-                    "type is missing: set \"sqs\" or \"rabbitmq\"".to_owned(),
-                ));
+                let problem = "type is missing: set \"sqs\" or \"rabbitmq\"";
+                return Err(misconfigured(&["type"], problem.to_owned()));
             }
         };
+        let missing =
+            |field: &str| misconfigured(&["config", field], format!("config.{field} is missing"));
         match &config {
-            Config::Sqs(sqs) if sqs.region.is_empty() => {
-                return Err(misconfigured("config.region is missing".to_owned()));
-            }
-            Config::RabbitMq(rabbitmq) if rabbitmq.host.is_empty() => {
-                return Err(misconfigured("config.host is missing".to_owned()));
-            }
+            Config::Sqs(sqs) if sqs.region.is_empty() => return Err(missing("region")),
+            Config::RabbitMq(rabbitmq) if rabbitmq.host.is_empty() => return Err(missing("host")),
             _ => {}
         }
         let provider_config_ref = entry

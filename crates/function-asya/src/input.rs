@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use function_kit::{Fault, QueueInput};
+use function_kit::{Code, Diagnostic, Location, QueueInput, StepError};
 use serde::Deserialize;
 
 /// Input of the function: `asya.fn.asya.sh/v1alpha1`, kind `Input`. None is needed.
@@ -83,12 +83,12 @@ impl Input {
     /// # Errors
     /// When the list is empty, or not in the order of the pipeline: no step could read
     /// what a later one writes.
-    pub(crate) fn steps(&self) -> Result<&[StepName], Fault> {
+    pub(crate) fn steps(&self) -> Result<&[StepName], StepError> {
         let Some(steps) = &self.steps else {
             return Ok(&StepName::ALL);
         };
         if steps.is_empty() {
-            return Err(fault(
+            return Err(invalid(
                 "steps is empty: name the steps to run, or leave it out to run all",
             ));
         }
@@ -96,7 +96,7 @@ impl Input {
             None => Ok(steps),
             Some(pair) => {
                 let order = StepName::ALL.map(|step| step.to_string()).join(", ");
-                Err(fault(&format!(
+                Err(invalid(&format!(
                     "steps has \"{}\" after \"{}\": each step runs once, in the order {order}",
                     pair[1], pair[0]
                 )))
@@ -105,8 +105,8 @@ impl Input {
     }
 }
 
-fn fault(message: &str) -> Fault {
-    Fault::config(format!(
-        "the Composition's input for this step is invalid: {message}"
-    ))
+fn invalid(message: &str) -> StepError {
+    let message = format!("the Composition's input for this step is invalid: {message}");
+    let location = Location::input(["steps"]);
+    StepError::config(Diagnostic::error(Code::InvalidInput, location, message))
 }

@@ -38,7 +38,7 @@
 
 mod input;
 
-use function_kit::{Call, Fault, Step, run_steps};
+use function_kit::{Call, Step, StepError, run_steps};
 use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 
 pub use function_inject_sidecar::{Config, ReadScriptError};
@@ -49,7 +49,7 @@ pub fn run(request: RunFunctionRequest, config: &Config) -> RunFunctionResponse 
     run_steps(request, |call| chosen(call, config))
 }
 
-fn chosen<'a>(call: &Call, config: &'a Config) -> Result<Vec<Step<'a>>, Fault> {
+fn chosen<'a>(call: &Call, config: &'a Config) -> Result<Vec<Step<'a>>, StepError> {
     let input: Input = call.input()?;
     let steps = input.steps()?.iter();
     Ok(steps.map(|name| step(*name, config)).collect())

@@ -6,9 +6,10 @@ use actor::pod::{SOCKET_DIR, SOCKET_DIR_VARIABLE, is_reserved_variable};
 use actor::spec::value_of;
 use actor::timeout;
 use actor::transport::Config;
-use function_kit::Fault;
+use function_kit::{Code, Diagnostic, StepError};
 use serde_json::Value;
 
+use crate::origin::Origin;
 use crate::{Actor, origin, rabbitmq, resiliency, sqs};
 
 /// The variable with the address of the sidecar's metrics and probes.
@@ -59,16 +60,16 @@ impl Environment {
 ///
 /// # Errors
 /// When the queue's name is needed and cannot be told.
-pub(crate) fn render(actor: &Actor, faults: &mut Vec<String>) -> Result<Vec<Value>, Fault> {
+pub(crate) fn render(actor: &Actor, errors: &mut Vec<Diagnostic>) -> Result<Vec<Value>, StepError> {
     let mut env = Environment::default();
     identity(actor, &mut env);
     match &actor.transport.config {
         Config::Sqs(config) => sqs::add(actor, config, &mut env)?,
         Config::RabbitMq(config) => rabbitmq::add(actor, config, &mut env),
     }
-    resiliency::add(actor, &mut env, faults);
+    resiliency::add(actor, &mut env, errors);
     env.set(METRICS_VARIABLE, format!("0.0.0.0:{METRICS_PORT}"));
-    check_given(actor, faults);
+    check_given(actor, errors);
     env.lay_over(&actor.spec.sidecar.env);
     Ok(env.into_values())
 }
@@ -106,19 +107,21 @@ fn identity(actor: &Actor, env: &mut Environment) {
 }
 
 /// Refuses what a user may not set, and what is set twice.
-fn check_given(actor: &Actor, faults: &mut Vec<String>) {
+fn check_given(actor: &Actor, errors: &mut Vec<Diagnostic>) {
     const LIST: [&str; 2] = ["sidecar", "env"];
     let given = &actor.spec.sidecar.env;
     for (index, variable) in given.iter().enumerate() {
         let name = variable.name();
         if is_reserved_variable(name) {
-            let place = origin::of_item(actor.call, &LIST, index);
-            faults.push(format!(
-                "environment variable {name:?} (given by {place}) is set by {}: remove it",
+            let Origin { location, text } = origin::of_item(actor.call, &LIST, index);
+            let message = format!(
+                "environment variable {name:?} (given by {text}) is set by {}",
                 origin::OURS
-            ));
+            );
+            let error = Diagnostic::error(Code::ReservedVariable, location, message);
+            errors.push(error.help("remove it"));
         }
     }
     let names: Vec<&str> = given.iter().map(EnvVar::name).collect();
-    faults.extend(origin::repeated_variables(actor.call, &LIST, &names));
+    errors.extend(origin::repeated_variables(actor.call, &LIST, &names));
 }

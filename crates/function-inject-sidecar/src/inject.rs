@@ -8,10 +8,10 @@ use actor::names::{
     RUNTIME_CONTAINER, RUNTIME_FILES_CONTAINER, SIDECAR_CONTAINER, STATE_PROXY_PREFIX,
 };
 use actor::pod::is_injected_container;
-use function_kit::Fault;
+use function_kit::{Code, Diagnostic, Location, StepError};
 use serde_json::{Map, Value};
 
-use crate::origin::{OURS, key};
+use crate::origin::{OURS, Origin, key};
 use crate::script::Source;
 use crate::target::Target;
 use crate::{Actor, origin, probes, sidecar, state_proxy, volumes};
@@ -40,10 +40,10 @@ impl Injected {
         actor: &Actor,
         script: &Source,
         is_foreign_pod: bool,
-        faults: &mut Vec<String>,
-    ) -> Result<Self, Fault> {
-        let mut containers = vec![sidecar::render(actor, is_foreign_pod, faults)?];
-        containers.extend(state_proxy::render(actor, faults));
+        errors: &mut Vec<Diagnostic>,
+    ) -> Result<Self, StepError> {
+        let mut containers = vec![sidecar::render(actor, is_foreign_pod, errors)?];
+        containers.extend(state_proxy::render(actor, errors));
         let init_container =
             (*script == Source::Image).then(|| sidecar::runtime_files(actor, &mut Vec::new()));
         Ok(Self {
@@ -55,12 +55,12 @@ impl Injected {
     }
 
     /// Puts it into `target`.
-    pub(crate) fn apply(&self, actor: &Actor, target: &mut Target, faults: &mut Vec<String>) {
+    pub(crate) fn apply(&self, actor: &Actor, target: &mut Target, errors: &mut Vec<Diagnostic>) {
         if target.is_foreign {
             let in_foreign_pod = self.clone().with_own_volume_names();
-            in_foreign_pod.add_to(actor, target, faults);
+            in_foreign_pod.add_to(actor, target, errors);
         } else {
-            self.add_to(actor, target, faults);
+            self.add_to(actor, target, errors);
         }
     }
 
@@ -84,16 +84,18 @@ impl Injected {
         self
     }
 
-    fn add_to(&self, actor: &Actor, target: &mut Target, faults: &mut Vec<String>) {
+    fn add_to(&self, actor: &Actor, target: &mut Target, errors: &mut Vec<Diagnostic>) {
         let is_foreign = target.is_foreign;
         let claimed = target.claimed_volumes();
         let name = target.name.clone();
         let Some(pod) = target.pod_mut() else {
-            faults.push(format!("composed resource {name:?} has no pod template"));
+            let location = Location::input(["target"]);
+            let message = format!("composed resource {name:?} has no pod template");
+            errors.push(Diagnostic::error(Code::UnsuitableTarget, location, message));
             return;
         };
         change_list(pod, "containers", |containers| {
-            self.add_containers(actor, (&name, is_foreign), containers, faults);
+            self.add_containers(actor, (&name, is_foreign), containers, errors);
         });
         if let Some(own) = &self.init_container {
             change_list(pod, "initContainers", |init| {
@@ -111,7 +113,7 @@ impl Injected {
                     let in_target = || origin::of_workload(actor, &name, "template");
                     add(volumes, volume, "name", in_spec, in_target)
                 };
-                faults.extend(taken_by.map(|place| taken("volume", own, &place)));
+                errors.extend(taken_by.map(|origin| taken("volume", own, origin)));
             }
         });
     }
@@ -121,15 +123,18 @@ impl Injected {
         actor: &Actor,
         (target, is_foreign): (&str, bool),
         containers: &mut Vec<Value>,
-        faults: &mut Vec<String>,
+        errors: &mut Vec<Diagnostic>,
     ) {
         containers.retain(|container| {
             let name = key(container, "name");
             if is_injected_container(name) && !self.containers.contains(container) {
-                let place = origin::of_workload(actor, target, "template");
-                faults.push(format!(
-                    "container {name:?} (given by {place}) has a reserved name: {SIDECAR_CONTAINER:?} and names that begin with {STATE_PROXY_PREFIX:?} are Asya's"
-                ));
+                let Origin { location, text } = origin::of_workload(actor, target, "template");
+                let message = format!("container {name:?} (given by {text}) has a reserved name");
+                errors.push(
+                    Diagnostic::error(Code::ReservedContainer, location, message).help(format!(
+                        "{SIDECAR_CONTAINER:?} and names that begin with {STATE_PROXY_PREFIX:?} are Asya's"
+                    )),
+                );
             }
             !is_injected_container(name)
         });
@@ -139,12 +144,16 @@ impl Injected {
         };
         match own.find(is_runtime) {
             Some(runtime) => {
-                self.complete_runtime(actor, target, runtime, faults);
+                self.complete_runtime(actor, target, runtime, errors);
                 probes::add(runtime, is_foreign);
             }
-            None => faults.push(format!(
-                "composed resource {target:?} has no container {RUNTIME_CONTAINER:?}, which runs the handler"
-            )),
+            None => {
+                let location = Location::input(["target"]);
+                let message = format!(
+                    "composed resource {target:?} has no container {RUNTIME_CONTAINER:?}, which runs the handler"
+                );
+                errors.push(Diagnostic::error(Code::UnsuitableTarget, location, message));
+            }
         }
         containers.extend(self.containers.iter().cloned());
     }
@@ -154,7 +163,7 @@ impl Injected {
         actor: &Actor,
         target: &str,
         runtime: &mut Map<String, Value>,
-        faults: &mut Vec<String>,
+        errors: &mut Vec<Diagnostic>,
     ) {
         change_list(runtime, "volumeMounts", |mounts| {
             for mount in &self.mounts {
@@ -162,7 +171,7 @@ impl Injected {
                 let in_spec = || origin::of_mount(actor, path);
                 let in_target = || origin::of_workload(actor, target, "template");
                 let taken_by = add(mounts, mount, "mountPath", in_spec, in_target);
-                faults.extend(taken_by.map(|place| taken("mount path", path, &place)));
+                errors.extend(taken_by.map(|origin| taken("mount path", path, origin)));
             }
         });
     }
@@ -175,9 +184,9 @@ fn add(
     items: &mut Vec<Value>,
     item: &Value,
     name: &str,
-    in_spec: impl FnOnce() -> Option<String>,
-    in_target: impl FnOnce() -> String,
-) -> Option<String> {
+    in_spec: impl FnOnce() -> Option<Origin>,
+    in_target: impl FnOnce() -> Origin,
+) -> Option<Origin> {
     let same_name = |own: &&Value| key(own, name) == key(item, name);
     let Some(own) = items.iter().find(same_name) else {
         items.push(item.clone());
@@ -186,10 +195,10 @@ fn add(
     in_spec().or_else(|| (own != item).then(in_target))
 }
 
-fn taken(what: &str, name: &str, place: &str) -> String {
-    format!(
-        "{what} {name:?} is given more than once, by {place} and by {OURS}: use another one there"
-    )
+fn taken(what: &str, name: &str, origin: Origin) -> Diagnostic {
+    let Origin { location, text } = origin;
+    let message = format!("{what} {name:?} is given more than once, by {text} and by {OURS}");
+    Diagnostic::error(Code::DuplicateName, location, message).help("use another one there")
 }
 
 /// Changes the list in a field, which is made where there is none. Anything but a list

@@ -72,9 +72,8 @@ use std::time::Duration;
 use actor::platform::Platform;
 use actor::spec::Spec;
 use actor::status::{ConditionType, StatusReason};
-use actor::timeout::runtime_timeout;
 use actor::transport::Transport;
-use function_kit::{Call, Fault, Identity};
+use function_kit::{Call, Identity, StepError};
 use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use serde_json::Value;
 
@@ -116,7 +115,7 @@ impl Actor<'_> {
 ///
 /// # Errors
 /// What ends the pipeline.
-pub fn step(call: &mut Call, config: &Config) -> Result<(), Fault> {
+pub fn step(call: &mut Call, config: &Config) -> Result<(), StepError> {
     let input: Input = call.input()?;
     let mut targets = target::present(call, &input.target)?;
     if targets.is_empty() {
@@ -129,11 +128,11 @@ pub fn step(call: &mut Call, config: &Config) -> Result<(), Fault> {
     let fallback_image = input.sidecar_image.as_ref();
     let fallback_image = fallback_image.or(config.sidecar_image.as_ref());
     let sidecar_image = sidecar::image(&spec, &platform, fallback_image);
-    let of_own_pods = Source::choose(&platform, config, sidecar::is_ours(sidecar_image))?;
-    let of_foreign_pods = Source::config_map_of(&platform, config)?;
+    let of_own_pods = Source::choose(call, &platform, config, sidecar::is_ours(sidecar_image))?;
+    let of_foreign_pods = Source::config_map_of(call, &platform, config)?;
     let actor = Actor {
         call,
-        timeout: runtime_timeout(&spec)?,
+        timeout: call.runtime_timeout(&spec)?,
         queue_name: call.queue_name(&identity, &platform, &transport).ok(),
         identity: &identity,
         spec: &spec,
@@ -142,7 +141,7 @@ pub fn step(call: &mut Call, config: &Config) -> Result<(), Fault> {
         sidecar_image,
     };
 
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     let mut sources = Vec::new();
     for target in &mut targets {
         let source = if target.is_foreign {
@@ -154,15 +153,15 @@ pub fn step(call: &mut Call, config: &Config) -> Result<(), Fault> {
         let mut of_target = Vec::new();
         let injected = Injected::render(&actor, source, target.is_foreign, &mut of_target)?;
         if sources.is_empty() {
-            faults.extend(of_target);
+            errors.extend(of_target);
         }
-        injected.apply(&actor, target, &mut faults);
+        injected.apply(&actor, target, &mut errors);
         if !sources.contains(&source) {
             sources.push(source);
         }
     }
-    if !faults.is_empty() {
-        return Err(Fault::all(StatusReason::ConfigError, faults)
+    if !errors.is_empty() {
+        return Err(StepError::all(StatusReason::ConfigError, errors)
             .on(ConditionType::WorkloadReady, "ConfigError"));
     }
 

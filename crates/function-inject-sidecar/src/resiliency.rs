@@ -3,6 +3,7 @@
 use actor::duration;
 use actor::quantity::number_text;
 use actor::spec::Resiliency;
+use function_kit::{Code, Diagnostic};
 use merge::FieldPath;
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ const POLICIES: [&str; 2] = ["constant", "exponential"];
 
 /// Adds the variables of both forms. What is not set is the sidecar's default; an
 /// explicit `0` or `false` is passed on.
-pub(crate) fn add(actor: &Actor, env: &mut Environment, faults: &mut Vec<String>) {
+pub(crate) fn add(actor: &Actor, env: &mut Environment, errors: &mut Vec<Diagnostic>) {
     let Resiliency {
         actor_timeout: _,
         retry,
@@ -21,7 +22,7 @@ pub(crate) fn add(actor: &Actor, env: &mut Environment, faults: &mut Vec<String>
         policies,
         rules,
     } = &actor.spec.resiliency;
-    check(actor, faults);
+    check(actor, errors);
     let whole = |number: u32| number.to_string();
     let retries = [
         ("POLICY", retry.policy.clone()),
@@ -45,19 +46,20 @@ pub(crate) fn add(actor: &Actor, env: &mut Environment, faults: &mut Vec<String>
     env.set_if("ASYA_RESILIENCY_RULES", rules);
 }
 
-fn check(actor: &Actor, faults: &mut Vec<String>) {
+fn check(actor: &Actor, errors: &mut Vec<Diagnostic>) {
     let retry = &actor.spec.resiliency.retry;
-    let mut fault = |field: &str, fault: String| {
+    let mut error = |field: &str, problem: String| {
         let path = FieldPath::from(["resiliency", "retry", field]);
-        let origin = actor.call.origin(&path);
-        faults.push(format!("spec.{path}: {fault} (set by {origin})"));
+        let location = actor.call.locate(&path);
+        let message = format!("spec.{path}: {problem} (set by {})", location.source);
+        errors.push(Diagnostic::error(Code::InvalidRetry, location, message));
     };
     if let Some(policy) = retry
         .policy
         .as_deref()
         .filter(|name| !POLICIES.contains(name))
     {
-        fault(
+        error(
             "policy",
             format!("{policy:?} is neither \"constant\" nor \"exponential\""),
         );
@@ -67,8 +69,8 @@ fn check(actor: &Actor, faults: &mut Vec<String>) {
         ("maxInterval", &retry.max_interval),
     ];
     for (field, interval) in intervals {
-        if let Some(Err(error)) = interval.as_deref().map(duration::parse) {
-            fault(field, error.to_string());
+        if let Some(Err(invalid)) = interval.as_deref().map(duration::parse) {
+            error(field, invalid.to_string());
         }
     }
 }

@@ -12,18 +12,15 @@ const LEAST: [(&str, &str); 2] = [("cpu", "10m"), ("memory", "32Mi")];
 
 /// `given` with its quantities as texts, and with requests of cpu and memory: what is
 /// missing is taken from its own limits, for a request must not exceed them, else from
-/// the requests of `others`, else it is what a waiting sidecar needs. `describe` names
-/// the place of a quantity for the faults.
+/// the requests of `others`, else it is what a waiting sidecar needs. `report` takes what is no
+/// quantity: the field in `given`, and what is wrong with it.
 pub(crate) fn with_requests(
     given: Option<&Map<String, Value>>,
     others: Option<&Map<String, Value>>,
-    describe: impl Fn(&FieldPath) -> String,
-    faults: &mut Vec<String>,
+    mut report: impl FnMut(&FieldPath, &str),
 ) -> Value {
     let mut resources = given.cloned().unwrap_or_default();
-    quantity::normalise(&mut resources, |path, fault| {
-        faults.push(format!("{}: {fault}", describe(&path)));
-    });
+    quantity::normalise(&mut resources, |path, problem| report(&path, &problem));
     quantity::complete_requests(&mut resources, others, LEAST);
     Value::Object(resources)
 }
@@ -62,36 +59,29 @@ mod tests {
             ),
         ];
         for (given, others, expected, reason) in cases {
-            let mut faults = Vec::new();
-            let resources = with_requests(
-                given.as_object(),
-                others.as_object(),
-                FieldPath::to_string,
-                &mut faults,
-            );
+            let resources =
+                with_requests(given.as_object(), others.as_object(), |path, problem| {
+                    panic!("{reason}: {path}: {problem}")
+                });
             assert_eq!(resources, expected, "{reason}");
-            assert!(faults.is_empty(), "{reason}: {faults:?}");
         }
     }
 
     #[test]
-    fn what_is_no_quantity_is_told_with_its_place() {
+    fn what_is_no_quantity_is_reported_with_its_path() {
         let given = json!({"limits": {"cpu": "lots"}, "requests": [1]});
-        let mut faults = Vec::new();
-        with_requests(
-            given.as_object(),
-            None,
-            |path| format!("r.{path}"),
-            &mut faults,
-        );
-        assert_eq!(faults.len(), 2, "{faults:?}");
+        let mut problems = Vec::new();
+        with_requests(given.as_object(), None, |path, problem| {
+            problems.push(format!("{path}: {problem}"));
+        });
+        assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(
-            faults[0].starts_with("r.limits.cpu: \"lots\""),
-            "{faults:?}"
+            problems[0].starts_with("limits.cpu: \"lots\""),
+            "{problems:?}"
         );
         assert!(
-            faults[1].starts_with("r.requests: expected a map"),
-            "{faults:?}"
+            problems[1].starts_with("requests: expected a map"),
+            "{problems:?}"
         );
     }
 }

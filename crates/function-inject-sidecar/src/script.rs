@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use actor::platform::{Delivery, Platform};
 use actor::status::ConditionType;
-use function_kit::{Fault, Identity};
+use function_kit::{Call, Code, Diagnostic, Identity, StepError};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -56,10 +56,11 @@ impl Source {
     /// # Errors
     /// If the platform asks for the image and for a script of its own, or for an unknown version.
     pub(crate) fn choose(
+        call: &Call,
         platform: &Platform,
         config: &Config,
         sidecar_is_ours: bool,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, StepError> {
         let runtime = &platform.runtime;
         let named = [
             ("configMap", runtime.config_map.is_some()),
@@ -70,13 +71,19 @@ impl Source {
             .into_iter()
             .find_map(|(field, is_set)| is_set.then_some(field));
         match (runtime.delivery, named) {
-            (Some(Delivery::Image), Some(field)) => Err(Fault::config(format!(
-                "runtime.delivery of the platform's settings is \"Image\", and runtime.{field} is set, which needs \"ConfigMap\": remove one of them"
-            ))
-            .on(ConditionType::WorkloadReady, "ConfigError")),
+            (Some(Delivery::Image), Some(field)) => {
+                let setting = |field: &str| call.locate_setting(&["runtime", field].into());
+                let message = format!(
+                    "runtime.delivery of the platform's settings is \"Image\", and runtime.{field} is set, which needs \"ConfigMap\""
+                );
+                let error = Diagnostic::error(Code::InvalidPlatform, setting("delivery"), message)
+                    .related([setting(field)])
+                    .help("remove one of them");
+                Err(StepError::config(error).on(ConditionType::WorkloadReady, "ConfigError"))
+            }
             (Some(Delivery::Image), None) => Ok(Self::Image),
             (None, None) if sidecar_is_ours && config.script.is_none() => Ok(Self::Image),
-            _ => Self::config_map_of(platform, config),
+            _ => Self::config_map_of(call, platform, config),
         }
     }
 
@@ -85,7 +92,11 @@ impl Source {
     ///
     /// # Errors
     /// If there is no such version.
-    pub(crate) fn config_map_of(platform: &Platform, config: &Config) -> Result<Self, Fault> {
+    pub(crate) fn config_map_of(
+        call: &Call,
+        platform: &Platform,
+        config: &Config,
+    ) -> Result<Self, StepError> {
         let runtime = &platform.runtime;
         if let Some(name) = &runtime.config_map {
             return Ok(Self::Existing(name.clone()));
@@ -99,12 +110,17 @@ impl Source {
         let version = runtime.version.as_deref();
         match versions::script(version) {
             Some(script) => Ok(Self::Rendered(script.clone())),
-            None => Err(Fault::config(format!(
-                "runtime.version {:?} of the platform's settings is not a version of the runtime script: this function holds {}",
-                version.unwrap_or_default(),
-                versions::all().join(", ")
-            ))
-            .on(ConditionType::WorkloadReady, "ConfigError")),
+            None => {
+                let location = call.locate_setting(&["runtime", "version"].into());
+                let message = format!(
+                    "runtime.version {:?} of the platform's settings is not a version of the runtime script",
+                    version.unwrap_or_default(),
+                );
+                let error = Diagnostic::error(Code::UnknownRuntimeVersion, location, message);
+                let help = format!("this function holds {}", versions::all().join(", "));
+                Err(StepError::config(error.help(help))
+                    .on(ConditionType::WorkloadReady, "ConfigError"))
+            }
         }
     }
 
@@ -146,7 +162,19 @@ pub(crate) fn config_map(identity: &Identity, name: &str, data: &Value) -> Value
 
 #[cfg(test)]
 mod tests {
+    use function_proto::v1::RunFunctionRequest;
+
     use super::*;
+
+    /// What `read` returns in a call without anything.
+    fn in_call<T>(read: impl FnOnce(&Call) -> T) -> T {
+        let mut found = None;
+        function_kit::run(RunFunctionRequest::default(), |call| {
+            found = Some(read(call));
+            Ok(())
+        });
+        found.unwrap()
+    }
 
     #[test]
     fn a_script_is_named_by_the_beginning_of_its_digest() {
@@ -216,7 +244,7 @@ mod tests {
         ];
         for (runtime, config, is_ours, expected, reason) in cases {
             let platform = Platform::parse(json!({"runtime": runtime})).unwrap();
-            let source = Source::choose(&platform, config, is_ours).ok();
+            let source = in_call(|call| Source::choose(call, &platform, config, is_ours)).ok();
             assert_eq!(
                 source.map(|source| source == Source::Image),
                 expected,
@@ -266,11 +294,11 @@ mod tests {
         ];
         for (runtime, config, expected, reason) in cases {
             let platform = Platform::parse(json!({"runtime": runtime})).unwrap();
-            let source = Source::config_map_of(&platform, config);
+            let source = in_call(|call| Source::config_map_of(call, &platform, config));
             assert_eq!(source.clone().ok(), expected, "{reason}");
-            if let Err(fault) = source {
-                assert!(fault.text().contains("0.0.7"), "{}", fault.text());
-                assert!(fault.text().contains("0.1.0"), "{}", fault.text());
+            if let Err(error) = source {
+                let text = error.to_string();
+                assert!(text.contains("0.0.7") && text.contains("0.1.0"), "{text}");
             }
         }
     }

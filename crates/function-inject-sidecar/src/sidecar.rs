@@ -5,8 +5,8 @@ use actor::names::{RUNTIME_FILES_CONTAINER, SIDECAR_CONTAINER};
 use actor::platform::Platform;
 use actor::pod::RUNTIME_DIR;
 use actor::spec::Spec;
-use function_kit::Fault;
-use merge::FieldPath;
+use function_kit::{Code, Diagnostic, StepError};
+use merge::{FieldPath, Segment};
 use serde_json::{Value, json};
 
 use crate::security::{self, Program};
@@ -48,12 +48,12 @@ pub(crate) fn is_ours(image: &str) -> bool {
 pub(crate) fn render(
     actor: &Actor,
     is_foreign_pod: bool,
-    faults: &mut Vec<String>,
-) -> Result<Value, Fault> {
+    errors: &mut Vec<Diagnostic>,
+) -> Result<Value, StepError> {
     let mut container = base(actor);
     container["name"] = json!(SIDECAR_CONTAINER);
-    container["env"] = json!(environment::render(actor, faults)?);
-    container["resources"] = requests(actor, faults);
+    container["env"] = json!(environment::render(actor, errors)?);
+    container["resources"] = requests(actor, errors);
     container["volumeMounts"] = json!(volumes::of_sidecar(actor));
     if let Some(credentials) = sqs::credentials(&actor.transport.config) {
         container["envFrom"] = credentials;
@@ -69,11 +69,11 @@ pub(crate) fn render(
 }
 
 /// The init container that copies the runtime files from the sidecar's image.
-pub(crate) fn runtime_files(actor: &Actor, faults: &mut Vec<String>) -> Value {
+pub(crate) fn runtime_files(actor: &Actor, errors: &mut Vec<Diagnostic>) -> Value {
     let mut container = base(actor);
     container["name"] = json!(RUNTIME_FILES_CONTAINER);
     container["args"] = json!(["runtime-files", "--to", RUNTIME_DIR]);
-    container["resources"] = requests(actor, faults);
+    container["resources"] = requests(actor, errors);
     container["volumeMounts"] = json!([{"name": volumes::SCRIPT, "mountPath": RUNTIME_DIR}]);
     container
 }
@@ -101,17 +101,29 @@ fn base(actor: &Actor) -> Value {
     })
 }
 
-fn requests(actor: &Actor, faults: &mut Vec<String>) -> Value {
+fn requests(actor: &Actor, errors: &mut Vec<Diagnostic>) -> Value {
     let own = actor.spec.sidecar.resources.as_ref();
     let of_platform = actor.platform.sidecar.resources.as_ref();
-    let describe = |field: &FieldPath| match own {
-        Some(_) => {
-            let path = FieldPath::from(["sidecar", "resources"]);
-            format!("spec.{path}.{field} (set by {})", actor.call.origin(&path))
-        }
-        None => format!("sidecar.resources.{field} of the platform's settings"),
-    };
-    resources::with_requests(own.or(of_platform), of_platform, describe, faults)
+    resources::with_requests(own.or(of_platform), of_platform, |field, problem| {
+        let path: FieldPath = ["sidecar", "resources"]
+            .map(Segment::from)
+            .iter()
+            .chain(field.segments())
+            .cloned()
+            .collect();
+        let (location, message) = match own {
+            Some(_) => {
+                let location = actor.call.locate(&path);
+                let message = format!("spec.{path} (set by {}): {problem}", location.source);
+                (location, message)
+            }
+            None => (
+                actor.call.locate_setting(&path),
+                format!("{path} of the platform's settings: {problem}"),
+            ),
+        };
+        errors.push(Diagnostic::error(Code::InvalidQuantity, location, message));
+    })
 }
 
 #[cfg(test)]

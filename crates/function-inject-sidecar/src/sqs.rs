@@ -4,7 +4,8 @@ use actor::duration::seconds_up;
 use actor::spec::value_of;
 use actor::timeout::visibility_timeout_seconds;
 use actor::transport::{Config, Sqs};
-use function_kit::Fault;
+use function_kit::{Code, Diagnostic, StepError};
+use merge::{FieldPath, Segment};
 use serde_json::{Value, json};
 
 use crate::Actor;
@@ -17,7 +18,7 @@ const VISIBILITY_VARIABLE: &str = "ASYA_SQS_VISIBILITY_TIMEOUT";
 ///
 /// # Errors
 /// When the queue's name cannot be told.
-pub(crate) fn add(actor: &Actor, sqs: &Sqs, env: &mut Environment) -> Result<(), Fault> {
+pub(crate) fn add(actor: &Actor, sqs: &Sqs, env: &mut Environment) -> Result<(), StepError> {
     let visibility = sqs
         .visibility_timeout_seconds
         .unwrap_or_else(|| visibility_timeout_seconds(actor.timeout));
@@ -48,16 +49,26 @@ pub(crate) fn credentials(transport: &Config) -> Option<Value> {
     }
 }
 
-/// What the user should know of an own visibility timeout.
-pub(crate) fn note_on_visibility(actor: &Actor) -> Option<String> {
-    let given = value_of(&actor.spec.sidecar.env, VISIBILITY_VARIABLE)?;
+/// A warning where the user's own visibility timeout is shorter than the work may take.
+pub(crate) fn note_on_visibility(actor: &Actor) -> Option<Diagnostic> {
+    let env = &actor.spec.sidecar.env;
+    let given = value_of(env, VISIBILITY_VARIABLE)?;
     let seconds = given.parse::<u64>().ok()?;
     let timeout = seconds_up(actor.timeout);
     let is_sqs = matches!(actor.transport.config, Config::Sqs(_));
     // 0 leaves the choice to the sidecar.
     (is_sqs && seconds > 0 && seconds < timeout).then(|| {
-        format!(
-            "{VISIBILITY_VARIABLE} in sidecar.env is {seconds} s, below the runtime timeout of {timeout} s: a message that takes longer would be delivered twice"
-        )
+        let mut variables = env.iter();
+        let index = variables.rposition(|variable| variable.name() == VISIBILITY_VARIABLE);
+        let path: FieldPath = ["sidecar", "env"]
+            .map(Segment::from)
+            .into_iter()
+            .chain(index.map(Segment::from))
+            .collect();
+        let message = format!(
+            "{VISIBILITY_VARIABLE} in sidecar.env is {seconds} s, below the runtime timeout of {timeout} s"
+        );
+        Diagnostic::warning(Code::VisibilityTooShort, actor.call.locate(&path), message)
+            .help("a message that takes longer would be delivered twice")
     })
 }

@@ -2,7 +2,7 @@
 
 use actor::binding::{self, Strategy};
 use actor::status::ConditionType;
-use function_kit::{Call, Fault, value};
+use function_kit::{Call, Code, Diagnostic, Location, StepError, value};
 use serde_json::{Map, Value};
 
 use crate::Targets;
@@ -41,8 +41,11 @@ impl Target {
 ///
 /// # Errors
 /// When there is none of them, or one is no workload.
-pub(crate) fn present(call: &Call, targets: &Targets) -> Result<Vec<Target>, Fault> {
-    let fault = |message| Fault::config(message).on(ConditionType::WorkloadReady, "ConfigError");
+pub(crate) fn present(call: &Call, targets: &Targets) -> Result<Vec<Target>, StepError> {
+    let error = |code, message, help: &str| {
+        let diagnostic = Diagnostic::error(code, Location::input(["target"]), message);
+        StepError::config(diagnostic.help(help)).on(ConditionType::WorkloadReady, "ConfigError")
+    };
     let mut present = Vec::new();
     let mut waits = false;
     for name in targets.names() {
@@ -57,9 +60,11 @@ pub(crate) fn present(call: &Call, targets: &Targets) -> Result<Vec<Target>, Fau
             continue;
         }
         let Some(template) = template_of(kind) else {
-            return Err(fault(format!(
-                "the sidecar cannot be injected into composed resource {name:?}, a {kind:?}: expected a Deployment, a StatefulSet or a WorkloadBinding"
-            )));
+            let message = format!(
+                "the sidecar cannot be injected into composed resource {name:?}, a {kind:?}"
+            );
+            let help = "expected a Deployment, a StatefulSet or a WorkloadBinding";
+            return Err(error(Code::UnsuitableTarget, message, help));
         };
         present.push(Target {
             name: name.clone(),
@@ -70,9 +75,11 @@ pub(crate) fn present(call: &Call, targets: &Targets) -> Result<Vec<Target>, Fau
     }
     if present.is_empty() && !waits {
         let names = targets.names().join(", ");
-        return Err(fault(format!(
-            "there is no workload to inject the sidecar into: no step before this one renders any of the composed resources {names}; name yours in 'target' of this step's input"
-        )));
+        let message = format!(
+            "there is no workload to inject the sidecar into: no step before this one renders any of the composed resources {names}"
+        );
+        let help = "name yours in 'target' of this step's input";
+        return Err(error(Code::NoTarget, message, help));
     }
     Ok(present)
 }

@@ -1,55 +1,66 @@
-//! What earlier steps tell later ones of the same pass.
+//! What earlier steps of the same reconcile hand to later ones, and to tools.
 
-use merge::{FieldPath, Origin, Provenance};
+use actor::diagnostic::{Diagnostic, Location, Severity};
+use merge::{FieldPath, Provenance};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// Travels in the context under [`crate::FACTS_KEY`].
+/// Travels in the context under [`crate::FACTS_KEY`], on Fatal answers too.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Facts {
-    /// Condition types that a step of this pass has returned already.
+    /// Condition types that a step of this reconcile has returned already.
     pub returned: Vec<String>,
     /// Which flavor set which field; what is absent is the actor's own.
     #[serde(deserialize_with = "origins")]
     pub origins: Provenance,
-    /// What a step has noticed for a condition that report-status owns.
-    pub notes: Vec<Note>,
+    /// What the steps have found: of a Fatal answer the errors as well.
+    pub diagnostics: Vec<Note>,
 }
 
-/// Something a step has noticed that does not end the pipeline.
+/// A diagnostic, and the condition that shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Note {
-    /// The condition it belongs to.
+    /// The condition.
     pub condition: String,
-    /// Reason, where it makes the condition False; none where it only adds to
-    /// the message.
+    /// The reason that makes the condition False; none where the diagnostic only adds to the
+    /// condition's message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What was noticed.
-    pub message: String,
+    /// What was found.
+    #[serde(flatten)]
+    pub diagnostic: Diagnostic,
 }
 
 impl Facts {
-    /// Who set the field at `path`, as a message names them.
+    /// The document and field that gave `path` of the resolved spec.
+    pub fn locate(&self, path: &FieldPath) -> Location {
+        Location::in_spec(&self.origins, path)
+    }
+
+    /// Who set the field at `path` of the resolved spec, as a message names them.
     pub fn origin(&self, path: &FieldPath) -> String {
-        teller(&self.origins, path)
+        self.locate(path).source.to_string()
+    }
+
+    /// The errors, which only a Fatal answer has.
+    pub fn errors(&self) -> impl Iterator<Item = &Note> {
+        let notes = self.diagnostics.iter();
+        notes.filter(|note| note.diagnostic.severity == Severity::Error)
+    }
+
+    /// What does not end the pipeline.
+    pub fn notes(&self) -> impl Iterator<Item = &Note> {
+        let notes = self.diagnostics.iter();
+        notes.filter(|note| note.diagnostic.severity != Severity::Error)
     }
 }
 
-/// Who set the field at `path`, as a message names them.
-pub(crate) fn teller(origins: &Provenance, path: &FieldPath) -> String {
-    match origins.of(path).and_then(Origin::layer) {
-        Some(flavor) => format!("flavor {flavor:?}"),
-        None => "the actor".to_owned(),
-    }
-}
-
-/// Who set which field, as the context has it. What is not a provenance tells nothing; messages
+/// Who set which field, as the context has it; of any other form it counts as empty, and messages
 /// then name the actor.
-pub(crate) fn provenance(told: &Value) -> Provenance {
-    Provenance::from_json(told).unwrap_or_default()
+pub(crate) fn provenance(document: &Value) -> Provenance {
+    Provenance::from_json(document).unwrap_or_default()
 }
 
 fn origins<'de, D: Deserializer<'de>>(d: D) -> Result<Provenance, D::Error> {

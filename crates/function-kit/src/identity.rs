@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use actor::diagnostic::{Code, Diagnostic, Location};
 use actor::labels;
 use actor::names::{ActorName, LABEL_MAX};
 use pbjson_types::Struct;
 use serde_json::{Value, json};
 
-use crate::{Fault, value};
+use crate::{StepError, value};
 
 /// An actor's identity. In a v2 XR it is the object's own; a legacy XR is
 /// cluster-scoped and carries its claim's namespace and name in labels.
@@ -62,7 +63,7 @@ impl Identity {
     ///
     /// # Errors
     /// When it has no name or no namespace, or no valid actor name follows.
-    pub fn read(xr: &Struct) -> Result<Self, Fault> {
+    pub fn read(xr: &Struct) -> Result<Self, StepError> {
         let labels = value::texts(xr, &["metadata", "labels"]);
         let own_namespace = value::text(xr, &["metadata", "namespace"]);
         let legacy = is_legacy(xr);
@@ -72,15 +73,21 @@ impl Identity {
             .map(String::as_str)
             .or_else(|| value::text(xr, &["metadata", "name"]))
             .filter(|name| !name.is_empty())
-            .ok_or_else(|| Fault::config("the composite resource has no name"))?
+            .ok_or_else(|| {
+                let location = Location::actor(["metadata", "name"]);
+                let message = "the composite resource has no name";
+                StepError::config(Diagnostic::error(Code::ActorUnnamed, location, message))
+            })?
             .to_owned();
         let namespace = own_namespace
             .or_else(|| labels.get(labels::CLAIM_NAMESPACE).map(String::as_str))
             .filter(|namespace| !namespace.is_empty())
             .ok_or_else(|| {
-                Fault::config(format!(
-                    "{name:?} has no namespace: create it as a namespaced AsyncActor, or through a claim"
-                ))
+                let location = Location::actor(["metadata", "namespace"]);
+                let message = format!("{name:?} has no namespace");
+                let diagnostic = Diagnostic::error(Code::ActorWithoutNamespace, location, message)
+                    .help("create it as a namespaced AsyncActor, or through a claim");
+                StepError::config(diagnostic)
             })?
             .to_owned();
         let actor = actor_name(&name, value::text(xr, &["spec", "actor"]))?;
@@ -92,6 +99,14 @@ impl Identity {
             labels,
             annotations,
             legacy,
+        })
+    }
+
+    /// The field that names the actor: `spec.actor`, else `metadata.name`.
+    pub fn location_of_name(xr: &Struct) -> Location {
+        Location::actor(match value::text(xr, &["spec", "actor"]) {
+            Some(_) => ["spec", "actor"],
+            None => ["metadata", "name"],
         })
     }
 
@@ -110,15 +125,21 @@ pub(crate) fn is_legacy(xr: &Struct) -> bool {
     value::text(xr, &["metadata", "namespace"]).is_none()
 }
 
-fn actor_name(name: &str, explicit: Option<&str>) -> Result<ActorName, Fault> {
+fn actor_name(name: &str, explicit: Option<&str>) -> Result<ActorName, StepError> {
     if let Some(actor) = explicit {
-        return actor
-            .parse()
-            .map_err(|error| Fault::config(format!("spec.actor: {error}")));
+        return actor.parse().map_err(|error| {
+            let location = Location::actor(["spec", "actor"]);
+            let message = format!("spec.actor: {error}");
+            StepError::config(Diagnostic::error(Code::InvalidActorName, location, message))
+        });
     }
     name.parse().map_err(|_| {
-        Fault::config(format!(
-            "the object's name {name:?} cannot name an actor: set spec.actor to a name of at most {LABEL_MAX} lower-case letters, digits and '-'"
-        ))
+        let location = Location::actor(["metadata", "name"]);
+        let message = format!("the object's name {name:?} cannot name an actor");
+        let diagnostic =
+            Diagnostic::error(Code::InvalidActorName, location, message).help(format!(
+                "set spec.actor to a name of at most {LABEL_MAX} lower-case letters, digits and '-'"
+            ));
+        StepError::config(diagnostic)
     })
 }

@@ -7,11 +7,11 @@
 //! every condition. `function-server` has the `main` that serves it.
 //!
 //! ```
-//! use function_kit::{Call, Fault, run};
+//! use function_kit::{Call, StepError, run};
 //! use function_proto::v1::RunFunctionRequest;
 //! use serde_json::json;
 //!
-//! fn greet(call: &mut Call) -> Result<(), Fault> {
+//! fn greet(call: &mut Call) -> Result<(), StepError> {
 //!     let actor = call.identity()?; // an XR without a name ends the pipeline here
 //!     call.compose("greeting", json!({
 //!         "apiVersion": "v1", "kind": "ConfigMap",
@@ -26,8 +26,8 @@
 //!
 //! - [`Call`] is one request on its way to its response; [`run`] takes it through one step,
 //!   [`run_steps`] through several.
-//! - [`Fault`] ends the pipeline: Crossplane then changes and deletes nothing.
-//! - [`Facts`] is what earlier steps tell later ones.
+//! - [`StepError`] ends the pipeline with diagnostics: Crossplane then changes and deletes nothing.
+//! - [`Facts`] is what earlier steps hand to later ones, and to tools: diagnostics among it.
 //!
 //! # Invariants
 //! A step never returns less desired state than it was given: to Crossplane that
@@ -35,23 +35,24 @@
 //! Warning result, for those would become an event on every pass.
 
 mod call;
+mod error;
 mod facts;
-mod fault;
 mod identity;
 mod input;
 mod redact;
 mod report;
 mod require;
+mod sanitize;
 mod transport;
 pub mod value;
-mod words;
 
 #[cfg(feature = "cases")]
 pub mod cases;
 
-pub use call::{ASKED_KEY, Call, Step, fatal, run, run_steps};
+pub use actor::diagnostic::{Code, Diagnostic, Location, Severity, Source};
+pub use call::{ASKED_KEY, Call, Step, fatal, locate_setting, run, run_steps};
+pub use error::StepError;
 pub use facts::{Facts, Note};
-pub use fault::Fault;
 pub use identity::{Identity, Subject};
 pub use input::{CommonInput, PLATFORM_INPUT, overlay};
 pub use redact::{Redacted, redacted};

@@ -4,18 +4,19 @@
 //! before every setting: otherwise a new region in the platform's settings would
 //! silently give every actor a second, empty queue.
 
+use actor::diagnostic::{Code, Diagnostic, Location};
 use actor::names::{self, EXTERNAL_NAME, RABBITMQ_QUEUE_MAX, SQS_QUEUE_MAX};
 use actor::platform::Platform;
 use actor::queue::ProviderConfigRef;
 use actor::spec::Spec;
 use actor::status::ConditionType;
-use actor::transport::{Config, Transport};
+use actor::transport::{Config, Transport, TransportError};
 use actor::{labels, queue};
 use pbjson_types::Struct;
 use serde::Deserialize;
 use serde::de::{IntoDeserializer, value::StrDeserializer};
 
-use crate::{Call, Fault, Identity, value};
+use crate::{Call, Identity, StepError, value};
 
 /// The part of a step's input that names the queue, for Compositions in which no
 /// step renders one.
@@ -36,6 +37,8 @@ pub struct ConfiguredName {
     pub name: String,
     /// Which setting it comes from, for messages.
     pub origin: String,
+    /// That setting.
+    pub location: Location,
 }
 
 impl Call {
@@ -46,16 +49,31 @@ impl Call {
     ///
     /// # Errors
     /// When the platform has no such transport, or it is disabled or misconfigured.
-    pub fn transport(&self, spec: &Spec, platform: &Platform) -> Result<Transport, Fault> {
-        let name = match spec.transport.as_deref().or_else(|| self.live_transport()) {
-            Some(name) => name,
-            None => platform.default_transport()?,
+    pub fn transport(&self, spec: &Spec, platform: &Platform) -> Result<Transport, StepError> {
+        let given = spec.transport.as_deref().or_else(|| self.live_transport());
+        let named_at = match given {
+            None if platform.default_transport.is_some() => {
+                self.locate_setting(&["defaultTransport"].into())
+            }
+            _ => Location::actor(["spec", "transport"]),
         };
-        let configured = platform.transport(name)?;
+        let failed = |error: &TransportError| self.transport_error(error, named_at.clone());
+        let name = match given {
+            Some(name) => name,
+            None => platform
+                .default_transport()
+                .map_err(|error| failed(&error))?,
+        };
+        let configured = platform.transport(name).map_err(|error| failed(&error))?;
         Ok(match self.observed(queue::RESOURCE_NAME) {
             Some(live) => at_place_of(live, configured),
             None => configured,
         })
+    }
+
+    /// An error of the platform's transports. `named_at` is where the transport is named.
+    pub fn transport_error(&self, error: &TransportError, named_at: Location) -> StepError {
+        StepError::transport(error.diagnostic(named_at, |path| self.locate_setting(&path)))
     }
 
     /// The transport that the live queue was made for. None before the first
@@ -76,18 +94,26 @@ impl Call {
         identity: &Identity,
         platform: &Platform,
         transport: &Transport,
-    ) -> Result<String, Fault> {
+    ) -> Result<String, StepError> {
         let desired = self.desired(queue::RESOURCE_NAME).and_then(external_name);
         let live = || self.observed(queue::RESOURCE_NAME).and_then(external_name);
         if let Some(name) = desired.or_else(live) {
             return Ok(name.to_owned());
         }
-        let ConfiguredName { name, origin } = self.configured_queue_name(identity, platform)?;
-        match fault_of(&name, &transport.config) {
+        let ConfiguredName {
+            name,
+            origin,
+            location: location_of_setting,
+        } = self.configured_queue_name(identity, platform)?;
+        match problem_of_name(&name, &transport.config) {
             None => Ok(name),
-            Some(fault) => {
-                let message = format!("queue name {name:?} (from {origin}) {fault}");
-                Err(Fault::config(message).on(ConditionType::TransportReady, "ConfigError"))
+            Some((problem, help)) => {
+                let message = format!("queue name {name:?} (from {origin}) {problem}");
+                let location = Identity::location_of_name(self.xr());
+                let diagnostic = Diagnostic::error(Code::InvalidQueueName, location, message)
+                    .related([location_of_setting])
+                    .help(help);
+                Err(StepError::config(diagnostic).on(ConditionType::TransportReady, "ConfigError"))
             }
         }
     }
@@ -101,16 +127,22 @@ impl Call {
         &self,
         identity: &Identity,
         platform: &Platform,
-    ) -> Result<ConfiguredName, Fault> {
+    ) -> Result<ConfiguredName, StepError> {
         let given = self.input::<QueueInput>()?.queue_name;
         if let Some(name) = given.filter(|name| !name.is_empty()) {
             let origin = "queueName of the step's input".to_owned();
-            return Ok(ConfiguredName { name, origin });
+            let location = Location::input(["queueName"]);
+            return Ok(ConfiguredName {
+                name,
+                origin,
+                location,
+            });
         }
         let template = platform.queue_name_template();
         Ok(ConfiguredName {
             name: names::fill(template, &identity.namespace, &identity.actor),
             origin: format!("the platform's queueNameTemplate {template:?}"),
+            location: self.locate_setting(&["queueNameTemplate"].into()),
         })
     }
 }
@@ -179,7 +211,7 @@ fn external_name(queue: &Struct) -> Option<&str> {
 }
 
 /// Why a transport cannot have a queue of that name, and what to do.
-fn fault_of(name: &str, config: &Config) -> Option<String> {
+fn problem_of_name(name: &str, config: &Config) -> Option<(String, &'static str)> {
     let (service, limit, unit) = match config {
         Config::Sqs(_) => ("SQS", SQS_QUEUE_MAX, "characters"),
         Config::RabbitMq(_) => ("RabbitMQ", RABBITMQ_QUEUE_MAX, "bytes"),
@@ -187,14 +219,15 @@ fn fault_of(name: &str, config: &Config) -> Option<String> {
     let forbidden = |c: &char| !(c.is_ascii_alphanumeric() || ['-', '_'].contains(c));
     let character = name.chars().find(forbidden);
     if let (Config::Sqs(_), Some(character)) = (config, character) {
-        return Some(format!(
-            "holds {character:?}: SQS allows only letters, digits, '-' and '_', so change that setting"
+        return Some((
+            format!("holds {character:?}"),
+            "SQS allows only letters, digits, '-' and '_', so change that setting",
         ));
     }
     (name.len() > limit).then(|| {
-        format!(
-            "has {} {unit}, {service} allows {limit}: give the actor a shorter name, or change that setting",
-            name.len()
+        (
+            format!("has {} {unit}, {service} allows {limit}", name.len()),
+            "give the actor a shorter name, or change that setting",
         )
     })
 }
@@ -213,8 +246,8 @@ mod tests {
     fn in_call<T>(
         live: &Value,
         queue_name: &Value,
-        read: impl FnOnce(&Call, &Platform) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        read: impl FnOnce(&Call, &Platform) -> Result<T, StepError>,
+    ) -> Result<T, StepError> {
         let structure = |value: Value| value.as_object().map(json_to_struct);
         let resource = |value: Value| Resource {
             resource: structure(value),
@@ -327,12 +360,14 @@ mod tests {
         ];
         for (live, given, expected, reason) in cases {
             let name = in_call(&live, &given, |call, platform| {
-                let transport = platform.transport("sqs")?;
+                let transport = platform.transport("sqs").unwrap();
                 call.queue_name(&call.identity()?, platform, &transport)
             });
             match (name, expected) {
                 (Ok(name), Ok(expected)) => assert_eq!(name, expected, "{reason}"),
-                (Err(fault), Err(part)) => assert!(fault.text().contains(part), "{reason}"),
+                (Err(error), Err(part)) => {
+                    assert!(error.to_string().contains(part), "{reason}: {error}");
+                }
                 (name, _) => panic!("{reason}: {name:?}"),
             }
         }

@@ -3,11 +3,12 @@
 use actor::binding::{BindingSpec, ForProvider, KIND, Strategy};
 use actor::status::ConditionType;
 use actor::{PROVIDER_API_VERSION, labels, quantity};
+use function_kit::{Code, Diagnostic, Location};
 use merge::FieldPath;
 use serde_json::{Map, Value, json};
 
 use crate::bound::Bound;
-use crate::findings::{Findings, below};
+use crate::findings::Findings;
 use crate::{Actor, containers, service_account, template};
 
 /// Requests of the adapter where nobody says otherwise: what a small Python program
@@ -82,30 +83,35 @@ fn fragment(actor: &Actor, bound: &Bound, findings: &mut Findings) -> Map<String
 
 fn note_what_is_the_targets(actor: &Actor, bound: &Bound, findings: &mut Findings) {
     let target = &bound.target;
-    let set: Vec<String> = OF_OWN_PODS
+    let fields = OF_OWN_PODS
         .into_iter()
-        .filter(|field| actor.call.spec_has(field))
-        .map(|field| {
-            let path = below(&FieldPath::default(), field);
-            format!("{field} (set by {})", actor.call.origin(&path))
-        })
+        .filter(|field| actor.call.spec_has(field));
+    let mut locations: Vec<(&str, Location)> = fields
+        .map(|field| (field, actor.call.locate(&FieldPath::from([field]))))
+        .collect();
+    let set: Vec<String> = locations
+        .iter()
+        .map(|(field, location)| format!("{field} (set by {})", location.source))
         .collect();
     if !set.is_empty() {
-        findings.note(
-            ConditionType::WorkloadReady,
-            format!(
-                "not applied: {}, for the pods are those of {target}; set it there",
-                set.join(", ")
-            ),
+        let (_, first) = locations.remove(0);
+        let message = format!(
+            "not applied: {}, because the pods are those of {target}",
+            set.join(", ")
         );
+        let others = locations.into_iter().map(|(_, location)| location);
+        let note = Diagnostic::warning(Code::PodFieldNotApplied, first, message)
+            .related(others)
+            .help("set it there");
+        findings.note(ConditionType::WorkloadReady, note);
     }
     if let Some(role) = &actor.role {
         let annotation = service_account::ROLE_ANNOTATION;
-        findings.note(
-            ConditionType::TransportReady,
-            format!(
-                "pods run under the ServiceAccount of {target}: it must carry the role {role:?} in annotation {annotation}, or the transport needs a credentialsSecretRef"
-            ),
-        );
+        let location = actor.call.locate(&["workloadRef"].into());
+        let message = format!("pods run under the ServiceAccount of {target}");
+        let note = Diagnostic::warning(Code::ServiceAccountRole, location, message).help(format!(
+            "it must carry the role {role:?} in annotation {annotation}, or the transport needs a credentialsSecretRef"
+        ));
+        findings.note(ConditionType::TransportReady, note);
     }
 }

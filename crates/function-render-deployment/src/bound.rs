@@ -7,7 +7,7 @@ use actor::names::RUNTIME_CONTAINER;
 use actor::pod::TARGET_URL_VARIABLE;
 use actor::spec::{BindingStrategy, RuntimeAdapter, Spec};
 use actor::status::ConditionType;
-use function_kit::{Call, Fault, Identity, value};
+use function_kit::{Call, Code, Diagnostic, Identity, StepError, value};
 use merge::FieldPath;
 use pbjson_types::Struct;
 use serde_json::{Map, Value, json};
@@ -40,28 +40,33 @@ impl<'a> Bound<'a> {
         spec: &'a Spec,
         none: &'a RuntimeAdapter,
         findings: &mut Findings,
-    ) -> Result<Option<Self>, Fault> {
+    ) -> Result<Option<Self>, StepError> {
         let Some(reference) = &spec.workload_ref else {
             return Ok(None);
         };
         let target = reference.object();
         let Some(kind) = TargetKind::find(&target.api_version, &target.kind) else {
-            return Err(Fault::config(format!(
-                "spec.workloadRef (set by {}): an actor cannot be bound to {:?} of {:?}, only to {}; what has a URL can be called by an actor with 'image' and 'handler'",
-                call.origin(&FieldPath::from(["workloadRef"])),
+            let location = call.locate(&FieldPath::from(["workloadRef"]));
+            let message = format!(
+                "spec.workloadRef (set by {}): an actor cannot be bound to {:?} of {:?}, only to {}",
+                location.source,
                 target.kind,
                 target.api_version,
                 list(),
-            ))
-            .on(ConditionType::WorkloadReady, "ConfigError"));
+            );
+            let error = Diagnostic::error(Code::TargetNotBindable, location, message);
+            let help = "what has a URL can be called by an actor with 'image' and 'handler'";
+            return Err(
+                StepError::config(error.help(help)).on(ConditionType::WorkloadReady, "ConfigError")
+            );
         };
         let adapter = spec.runtime.as_ref().unwrap_or(none);
         let strategy = strategy(call, spec, &target, kind, findings);
         let known = known(call, &target);
-        let told = adapter.target_url.clone().filter(|url| !url.is_empty());
+        let given = adapter.target_url.clone().filter(|url| !url.is_empty());
         let url = match strategy {
-            Strategy::Inject => told,
-            Strategy::Adapter => told
+            Strategy::Inject => given,
+            Strategy::Adapter => given
                 .or_else(|| known.target_url.clone())
                 .or_else(|| url_of_running(call.observed(ADAPTER_RESOURCE_NAME)?, &target)),
         };
@@ -72,45 +77,59 @@ impl<'a> Bound<'a> {
             known,
             url,
         };
-        bound.check(identity, kind, findings);
+        bound.check(call, identity, kind, findings);
         Ok(Some(bound))
     }
 
-    fn check(&self, identity: &Identity, kind: &TargetKind, findings: &mut Findings) {
+    fn check(&self, call: &Call, identity: &Identity, kind: &TargetKind, findings: &mut Findings) {
         let target = &self.target;
+        let url_field = || call.locate(&["runtime", "targetURL"].into());
         if target.name.is_empty() {
-            findings.fault("spec.workloadRef.name is empty");
+            let location = call.locate(&["workloadRef", "name"].into());
+            let message = "spec.workloadRef.name is empty";
+            findings.error(Diagnostic::error(Code::TargetUnnamed, location, message));
         }
         match (self.strategy, kind.injection) {
-            (Strategy::Inject, Injection::Fragile(reason)) => findings.note(
-                ConditionType::WorkloadReady,
-                format!("the sidecar may not stay in {target}: {reason}"),
-            ),
+            (Strategy::Inject, Injection::Fragile(reason)) => {
+                let location = call.locate(&["binding", "strategy"].into());
+                let message = format!("the sidecar may not stay in {target}: {reason}");
+                let note = Diagnostic::warning(Code::FragileInjection, location, message);
+                findings.note(ConditionType::WorkloadReady, note);
+            }
             (Strategy::Inject, _) => {}
             (Strategy::Adapter, _) => {
                 let name = identity.actor.asya_prefixed();
                 let resolved = self.known.resolved_target.as_ref();
                 let mut taken = [Some(target), resolved].into_iter().flatten();
                 if taken.any(|taken| taken.name == name) {
-                    findings.fault(format!(
-                        "the adapter's Deployment would be called {name:?}, as the target is: create this actor under another name"
-                    ));
+                    let location = Identity::location_of_name(call.xr());
+                    let message = format!(
+                        "the adapter's Deployment would be called {name:?}, as the target is"
+                    );
+                    findings.error(
+                        Diagnostic::error(Code::AdapterNameTaken, location, message)
+                            .help("create this actor under another name"),
+                    );
                 }
                 if self.url.is_none() && !kind.tells_url {
-                    findings.fault(format!(
-                        "spec.runtime.targetURL is not set, and a {} does not tell where it listens: give it, for example \"http://<service>:<port>\"",
+                    let message = format!(
+                        "spec.runtime.targetURL is not set, and a {} does not tell where it listens",
                         target.kind
-                    ));
+                    );
+                    findings.error(
+                        Diagnostic::error(Code::TargetUrlMissing, url_field(), message)
+                            .help("give it, for example \"http://<service>:<port>\""),
+                    );
                 }
             }
         }
         if self.strategy == Strategy::Inject && self.url.is_none() {
-            findings.note(
-                ConditionType::WorkloadReady,
-                format!(
-                    "spec.runtime.targetURL is not set: the adapter's handler must know by itself where {target} listens in its pod"
-                ),
-            );
+            let message = "spec.runtime.targetURL is not set";
+            let note =
+                Diagnostic::warning(Code::TargetUrlMissing, url_field(), message).help(format!(
+                    "the adapter's handler must know by itself where {target} listens in its pod"
+                ));
+            findings.note(ConditionType::WorkloadReady, note);
         }
     }
 
@@ -152,10 +171,10 @@ fn strategy(
     let asked: BindingStrategy = spec.binding.strategy;
     kind.strategy(asked).unwrap_or_else(|reason| {
         let path = FieldPath::from(["binding", "strategy"]);
-        let fault = format!(
+        let problem = format!(
             "\"Inject\" is not possible with {target}: {reason}; leave it out, or set \"Adapter\""
         );
-        findings.fault_at(call, &path, &fault);
+        findings.error_with_origin(call, Code::InjectionNotPossible, &path, &problem);
         kind.default_strategy
     })
 }

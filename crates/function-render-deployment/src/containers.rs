@@ -2,6 +2,7 @@
 
 use actor::names::{RUNTIME_CONTAINER, SIDECAR_CONTAINER, STATE_PROXY_PREFIX};
 use actor::pod::{is_injected_container, is_reserved_init_container};
+use function_kit::{Code, Diagnostic, Location};
 use merge::FieldPath;
 use serde_json::{Map, Value};
 
@@ -17,11 +18,11 @@ pub(crate) fn render(
     findings: &mut Findings,
 ) {
     let name = Some("name");
-    let mut containers = List::take(pod, path, "containers", name, findings);
+    let mut containers = List::take(actor.call, pod, path, "containers", name, findings);
     if let (Some(_), [adapter]) = (&actor.bound, &mut containers.items[..]) {
         adapter.place = Place::Spec(FieldPath::from(["runtime"]));
     }
-    let mut init = List::take(pod, path, "initContainers", name, findings);
+    let mut init = List::take(actor.call, pod, path, "initContainers", name, findings);
     if !actor.is_injected() {
         init.append("initContainers", maps(&actor.spec.init_containers));
     }
@@ -55,9 +56,12 @@ fn check(actor: &Actor, containers: &List, init: &List, findings: &mut Findings)
     let runtimes = containers.items.iter().filter(|item| is_runtime(&item.map));
     let runtimes = runtimes.count();
     if runtimes != 1 {
-        findings.fault(format!(
+        let path = ["workload", "template", "spec", "containers"];
+        let location = actor.call.locate(&path.into());
+        let message = format!(
             "spec.workload.template must have exactly one container {RUNTIME_CONTAINER:?}, which runs the handler; it has {runtimes}"
-        ));
+        );
+        findings.error(Diagnostic::error(Code::RuntimeContainer, location, message));
     }
     for (name, place) in containers.names() {
         if is_injected_container(name) {
@@ -69,7 +73,7 @@ fn check(actor: &Actor, containers: &List, init: &List, findings: &mut Findings)
             reserved("init container", name, place, actor, findings);
         }
     }
-    // Of the reserved names everything has been said.
+    // Reserved names are reported already.
     let names = containers.names().chain(init.names());
     let names = names.filter(|(name, _)| !is_reserved_init_container(name));
     findings.repeated(actor.call, "container", names);
@@ -77,8 +81,13 @@ fn check(actor: &Actor, containers: &List, init: &List, findings: &mut Findings)
 }
 
 fn reserved(what: &str, name: &str, place: &Place, actor: &Actor, findings: &mut Findings) {
-    let place = place.say(actor.call);
-    findings.fault(format!(
-        "{what} {name:?} (given by {place}) has a reserved name: {RUNTIME_CONTAINER:?}, {SIDECAR_CONTAINER:?} and names that begin with {STATE_PROXY_PREFIX:?} are Asya's"
-    ));
+    let location = place.locate(actor.call);
+    let location = location.unwrap_or_else(|| Location::actor(["spec"]));
+    let place = place.describe(actor.call);
+    let message = format!("{what} {name:?} (given by {place}) has a reserved name");
+    findings.error(
+        Diagnostic::error(Code::ReservedContainer, location, message).help(format!(
+            "{RUNTIME_CONTAINER:?}, {SIDECAR_CONTAINER:?} and names that begin with {STATE_PROXY_PREFIX:?} are Asya's"
+        )),
+    );
 }

@@ -9,6 +9,7 @@ use actor::pod::{
 use actor::spec::{SecretKey, SecretRef};
 use actor::status::ConditionType;
 use actor::timeout::{self, runtime_timeout_and_place};
+use function_kit::{Call, Code, Diagnostic};
 use merge::FieldPath;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -28,8 +29,8 @@ pub(crate) fn render(
     findings: &mut Findings,
 ) {
     let spec = actor.spec;
-    let mut list = List::take(container, path, "env", Some("name"), findings);
-    check_form(&list, findings);
+    let mut list = List::take(actor.call, container, path, "env", Some("name"), findings);
+    check_form(actor.call, &list, findings);
     list.append("env", maps(&spec.env));
     let secrets = spec.secret_refs.iter().enumerate();
     list.append("secretRefs", secrets.flat_map(variables));
@@ -59,9 +60,13 @@ pub(crate) fn render(
     }
     findings.repeated(actor.call, "environment variable", list.names());
     if position(&list, HANDLER_VARIABLE).is_none() {
+        let location = actor.call.locate(&["handler"].into());
+        let note = Diagnostic::warning(Code::HandlerMissing, location, "the actor has no handler");
         findings.note(
             ConditionType::WorkloadReady,
-            "the actor has no handler: set 'handler', or ASYA_HANDLER in the environment of container \"asya-runtime\"",
+            note.help(
+                "set 'handler', or ASYA_HANDLER in the environment of container \"asya-runtime\"",
+            ),
         );
     }
     list.write(container, "env");
@@ -98,26 +103,28 @@ fn refuse_reserved(actor: &Actor, env: &mut List, may_name_handler: bool, findin
         if is_allowed || !is_url && !is_reserved_variable(name) {
             return true;
         }
-        let place = place.say(actor.call);
+        let location = place.locate(actor.call);
+        let place = place.describe(actor.call);
         let instead = match (is_url, is_handler, &actor.bound) {
             (true, ..) => "write it in 'runtime.targetURL'",
             (_, true, Some(_)) => "write it in 'runtime.handler'",
             (_, true, None) => "write it in 'handler'",
             _ => "remove it",
         };
-        findings.fault(format!(
-            "environment variable {name:?} (given by {place}) is set by Asya itself: {instead}"
-        ));
+        let message =
+            format!("environment variable {name:?} (given by {place}) is set by Asya itself");
+        let location = location.unwrap_or_else(|| actor.call.locate(&["env"].into()));
+        findings.error(Diagnostic::error(Code::ReservedVariable, location, message).help(instead));
         false
     });
 }
 
 /// The template's variables, of which only the names have been looked at.
-fn check_form(env: &List, findings: &mut Findings) {
+fn check_form(call: &Call, env: &List, findings: &mut Findings) {
     for item in &env.items {
         let variable = EnvVar::deserialize(&Value::Object(item.map.clone()));
         if let (Err(error), Place::Spec(path)) = (variable, &item.place) {
-            findings.fault(format!("spec.{path}: {error}"));
+            findings.error_at(call, Code::InvalidValue, path, &error.to_string());
         }
     }
 }

@@ -1,34 +1,48 @@
-//! What rendering notices on its way.
+//! What rendering finds on its way.
 
 use std::collections::BTreeMap;
 
 use actor::status::{ConditionType, StatusReason};
-use function_kit::{Call, Fault};
+use function_kit::{Call, Code, Diagnostic, Location, StepError};
 use merge::{FieldPath, Segment};
 
 use crate::list::Place;
 
-/// Faults, which end the pipeline together, and notes, which do not.
+/// Errors, which end the pipeline together, and notes, which do not.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    faults: Vec<String>,
-    notes: Vec<(ConditionType, String)>,
+    errors: Vec<Diagnostic>,
+    notes: Vec<(ConditionType, Diagnostic)>,
 }
 
 impl Findings {
     /// A rule of the pod is broken.
-    pub(crate) fn fault(&mut self, message: impl Into<String>) {
-        self.faults.push(message.into());
+    pub(crate) fn error(&mut self, diagnostic: Diagnostic) {
+        self.errors.push(diagnostic);
     }
 
-    /// A value of the spec is invalid.
-    pub(crate) fn fault_at(&mut self, call: &Call, path: &FieldPath, fault: &str) {
-        let origin = call.origin(path);
-        self.fault(format!("spec.{path}: {fault} (set by {origin})"));
+    /// A value of the spec is invalid; the message begins with its path.
+    pub(crate) fn error_at(&mut self, call: &Call, code: Code, path: &FieldPath, problem: &str) {
+        let location = call.locate(path);
+        let message = format!("spec.{path}: {problem}");
+        self.error(Diagnostic::error(code, location, message));
     }
 
-    /// Several items share a key that only one may have. `what` is the item as a
-    /// message names it, such as `volume`.
+    /// [`Findings::error_at`] with who set the value.
+    pub(crate) fn error_with_origin(
+        &mut self,
+        call: &Call,
+        code: Code,
+        path: &FieldPath,
+        problem: &str,
+    ) {
+        let location = call.locate(path);
+        let message = format!("spec.{path}: {problem} (set by {})", location.source);
+        self.error(Diagnostic::error(code, location, message));
+    }
+
+    /// Several items share a key that only one may have. `what` is the item as a message names
+    /// it, such as `volume`. The last one is wrong, those before it are related.
     pub(crate) fn repeated<'a>(
         &mut self,
         call: &Call,
@@ -40,28 +54,37 @@ impl Findings {
             places.entry(key).or_insert_with(|| vec![first]).push(later);
         }
         for (key, places) in places {
-            let places: Vec<String> = places.into_iter().map(|place| place.say(call)).collect();
+            let mut locations: Vec<Location> = places
+                .iter()
+                .filter_map(|place| place.locate(call))
+                .collect();
+            let places: Vec<String> = places.iter().map(|place| place.describe(call)).collect();
             let places = places.join(" and by ");
-            self.fault(format!(
-                "{what} {key:?} is given more than once, by {places}: keep one of them"
-            ));
+            let location = locations.pop();
+            let location = location.unwrap_or_else(|| Location::actor(["spec"]));
+            let message = format!("{what} {key:?} is given more than once, by {places}");
+            self.error(
+                Diagnostic::error(Code::DuplicateName, location, message)
+                    .related(locations)
+                    .help("keep one of them"),
+            );
         }
     }
 
     /// Something that a user should know.
-    pub(crate) fn note(&mut self, condition: ConditionType, message: impl Into<String>) {
-        self.notes.push((condition, message.into()));
+    pub(crate) fn note(&mut self, condition: ConditionType, diagnostic: Diagnostic) {
+        self.notes.push((condition, diagnostic));
     }
 
     /// The notes.
     ///
     /// # Errors
-    /// All faults, where there are any.
-    pub(crate) fn into_notes(self) -> Result<Vec<(ConditionType, String)>, Fault> {
-        if self.faults.is_empty() {
+    /// All errors, where there are any.
+    pub(crate) fn into_notes(self) -> Result<Vec<(ConditionType, Diagnostic)>, StepError> {
+        if self.errors.is_empty() {
             return Ok(self.notes);
         }
-        Err(Fault::all(StatusReason::ConfigError, self.faults)
+        Err(StepError::all(StatusReason::ConfigError, self.errors)
             .on(ConditionType::WorkloadReady, "ConfigError"))
     }
 }

@@ -1,5 +1,6 @@
 //! Laying what a flavor gives under what a template says.
 
+use function_kit::{Call, Code};
 use merge::FieldPath;
 use serde_json::{Map, Value};
 
@@ -29,13 +30,13 @@ pub(crate) fn field_under(
     field: &'static str,
     given: Map<String, Value>,
     depth: usize,
-    findings: &mut Findings,
+    (call, findings): (&Call, &mut Findings),
 ) {
     match parent.get_mut(field) {
         Some(Value::Object(own)) => under(own, given, depth),
         Some(_) => {
             let path = below(path, field);
-            findings.fault(format!("spec.{path}: expected a map"));
+            findings.error_at(call, Code::InvalidValue, &path, "expected a map");
         }
         None if given.is_empty() => {}
         None => drop(parent.insert(field.to_owned(), Value::Object(given))),

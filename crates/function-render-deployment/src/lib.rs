@@ -58,8 +58,8 @@ mod workload;
 use actor::binding::{ADAPTER_RESOURCE_NAME, RESOURCE_NAME as BINDING, Strategy};
 use actor::health::RESOURCE_NAME as HEALTH;
 use actor::platform::Platform;
-use actor::spec::{Form, RuntimeAdapter, Spec, beside_exclusive};
-use function_kit::{Call, CommonInput, Fault, Identity, PLATFORM_KEY, value};
+use actor::spec::{RuntimeAdapter, Spec};
+use function_kit::{Call, Code, CommonInput, Diagnostic, Identity, PLATFORM_KEY, StepError, value};
 use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use merge::{FieldPath, Origin};
 use serde_json::Value;
@@ -113,10 +113,10 @@ impl Actor<'_> {
 ///
 /// # Errors
 /// What ends the pipeline.
-pub fn step(call: &mut Call) -> Result<(), Fault> {
+pub fn step(call: &mut Call) -> Result<(), StepError> {
     check_forms_of_own_spec(call)?;
     let spec = call.spec()?;
-    Form::of(&spec)?;
+    call.form(&spec)?;
     let identity = call.identity()?;
     let platform = platform(call)?;
     let role = service_account::role(call, &spec, &platform)?;
@@ -187,25 +187,30 @@ fn own_workload(
 fn refuse_command(call: &Call, findings: &mut Findings) {
     if call.spec_has("command") {
         let path = FieldPath::from(["command"]);
-        let fault = "container \"asya-runtime\" must not have a command, for it starts the runtime script: use 'pythonExecutable' and 'args'";
-        findings.fault_at(call, &path, fault);
+        let problem = "container \"asya-runtime\" must not have a command, because it starts the runtime script";
+        let location = call.locate(&path);
+        let message = format!("spec.{path}: {problem} (set by {})", location.source);
+        findings.error(
+            Diagnostic::error(Code::CommandSet, location, message)
+                .help("use 'pythonExecutable' and 'args'"),
+        );
     }
 }
 
 /// Refuses forms beside each other in what the user wrote. Only these four fields
 /// can be at odds with others, and few actors set one, so that the XR's spec is
 /// rarely read a second time.
-fn check_forms_of_own_spec(call: &Call) -> Result<(), Fault> {
+fn check_forms_of_own_spec(call: &Call) -> Result<(), StepError> {
     let fields = ["workload", "workloadRef", "runtime", "binding"];
     let is_set = |field: &str| value::at(call.xr(), &["spec", field]).is_some();
     if fields.into_iter().any(is_set) {
-        beside_exclusive(&call.own_spec()?)?;
+        call.check_own_form()?;
     }
     Ok(())
 }
 
 /// The platform's settings; their defaults where nobody gives any.
-fn platform(call: &Call) -> Result<Platform, Fault> {
+fn platform(call: &Call) -> Result<Platform, StepError> {
     let is_given =
         call.context(PLATFORM_KEY).is_some() || call.input::<CommonInput>()?.platform.is_some();
     if is_given {

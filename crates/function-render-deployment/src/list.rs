@@ -1,6 +1,6 @@
 //! A list of the pod, to which the template and the inline fields both give.
 
-use function_kit::Call;
+use function_kit::{Call, Code, Location};
 use merge::{FieldPath, Segment};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -22,8 +22,16 @@ impl Place {
         matches!(self, Self::Spec(path) if path.segments().first() == Some(&Segment::from("workload")))
     }
 
+    /// The document and field that give it; none for what this step adds.
+    pub(crate) fn locate(&self, call: &Call) -> Option<Location> {
+        match self {
+            Self::Asya => None,
+            Self::Spec(path) => Some(call.locate(path)),
+        }
+    }
+
     /// As a message names it: who set it, and in which field.
-    pub(crate) fn say(&self, call: &Call) -> String {
+    pub(crate) fn describe(&self, call: &Call) -> String {
         let Self::Spec(path) = self else {
             return "Asya itself".to_owned();
         };
@@ -55,6 +63,7 @@ pub(crate) struct List {
 impl List {
     /// Takes the list out of `parent`, a map of the template at `path`.
     pub(crate) fn take(
+        call: &Call,
         parent: &mut Map<String, Value>,
         path: &FieldPath,
         field: &'static str,
@@ -66,7 +75,7 @@ impl List {
             None => Vec::new(),
             Some(Value::Array(values)) => values,
             Some(_) => {
-                findings.fault(format!("spec.{path}: expected a list"));
+                findings.error_at(call, Code::InvalidValue, &path, "expected a list");
                 Vec::new()
             }
         };
@@ -80,9 +89,10 @@ impl List {
                 }
                 Value::Object(_) => {
                     let key = key.unwrap_or_default();
-                    findings.fault(format!("spec.{path}: {key:?} is missing"));
+                    let problem = format!("{key:?} is missing");
+                    findings.error_at(call, Code::NameMissing, &path, &problem);
                 }
-                _ => findings.fault(format!("spec.{path}: expected a map")),
+                _ => findings.error_at(call, Code::InvalidValue, &path, "expected a map"),
             }
         }
         Self {

@@ -1,6 +1,7 @@
 //! Resource requests and limits, with quantities as texts.
 
 use actor::quantity;
+use function_kit::Code;
 use merge::FieldPath;
 use serde_json::{Map, Value};
 
@@ -15,9 +16,10 @@ pub(crate) fn normalise(
     actor: &Actor,
     findings: &mut Findings,
 ) {
-    quantity::normalise(resources, |inner, fault| {
+    quantity::normalise(resources, |inner, problem| {
         let segments = path.segments().iter().chain(inner.segments());
-        findings.fault_at(actor.call, &segments.cloned().collect(), &fault);
+        let path: FieldPath = segments.cloned().collect();
+        findings.error_with_origin(actor.call, Code::InvalidQuantity, &path, &problem);
     });
 }
 
@@ -33,7 +35,7 @@ pub(crate) fn normalise_of(
         None => {}
         Some(Value::Object(resources)) => normalise(resources, &path, actor, findings),
         Some(_) => {
-            findings.fault_at(actor.call, &path, "expected a map");
+            findings.error_with_origin(actor.call, Code::InvalidValue, &path, "expected a map");
             container.remove("resources");
         }
     }

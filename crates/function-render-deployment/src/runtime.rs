@@ -2,10 +2,11 @@
 
 use actor::names::RUNTIME_CONTAINER;
 use actor::pod::SCRIPT_PATH;
+use function_kit::{Code, Diagnostic};
 use merge::FieldPath;
 use serde_json::{Map, Value, json};
 
-use crate::findings::Findings;
+use crate::findings::{Findings, below};
 use crate::lay;
 use crate::list::{List, maps};
 use crate::{Actor, env, resources};
@@ -21,18 +22,23 @@ pub(crate) fn complete(
     let spec = actor.spec;
     let has_template = spec.workload.is_some();
     if container.contains_key("command") {
-        findings.fault(format!(
-            "spec.{path}: container {RUNTIME_CONTAINER:?} must not set 'command', which starts the runtime script: use 'pythonExecutable' and 'args'"
-        ));
+        let location = actor.call.locate(&below(path, "command"));
+        let message = format!(
+            "spec.{path}: container {RUNTIME_CONTAINER:?} must not set 'command', which starts the runtime script"
+        );
+        let error = Diagnostic::error(Code::CommandSet, location, message);
+        findings.error(error.help("use 'pythonExecutable' and 'args'"));
     }
     name_image(actor, container, path, findings);
     if !has_template && actor.handler().is_none() {
-        findings.fault(match actor.bound {
+        findings.error(match actor.bound {
             Some(_) => {
-                "spec.runtime.handler is not set: give it there, or as 'handler' in a flavor"
-                    .to_owned()
+                let location = actor.call.locate(&["runtime", "handler"].into());
+                let message = "spec.runtime.handler is not set";
+                Diagnostic::error(Code::HandlerMissing, location, message)
+                    .help("give it there, or as 'handler' in a flavor")
             }
-            None => not_set("handler"),
+            None => not_set(actor, Code::HandlerMissing, "handler"),
         });
     }
     let command = json!([spec.python_executable(), SCRIPT_PATH]);
@@ -66,11 +72,24 @@ pub(crate) fn complete(
         ("lifecycle", lifecycle, 1),
         ("resources", resources, 2),
     ] {
-        lay::field_under((container, path), field, given, depth, findings);
+        lay::field_under(
+            (container, path),
+            field,
+            given,
+            depth,
+            (actor.call, findings),
+        );
     }
     env::render(actor, container, path, findings);
 
-    let mut mounts = List::take(container, path, "volumeMounts", Some("mountPath"), findings);
+    let mut mounts = List::take(
+        actor.call,
+        container,
+        path,
+        "volumeMounts",
+        Some("mountPath"),
+        findings,
+    );
     mounts.append("volumeMounts", maps(&spec.volume_mounts));
     findings.repeated(actor.call, "mount path", mounts.names());
     mounts.write(container, "volumeMounts");
@@ -86,7 +105,10 @@ fn name_image(
     match container.get("image") {
         Some(Value::String(image)) if !image.is_empty() => return,
         Some(Value::String(_)) | None => {}
-        Some(_) => return findings.fault(format!("spec.{path}.image: expected a string")),
+        Some(_) => {
+            let path = below(path, "image");
+            return findings.error_at(actor.call, Code::InvalidValue, &path, "expected a string");
+        }
     }
     let spec = actor.spec;
     let of_platform = actor
@@ -97,18 +119,26 @@ fn name_image(
     if let Some(image) = image.into_iter().find(|image| !image.is_empty()) {
         container.insert("image".to_owned(), json!(image));
     } else if actor.bound.is_some() {
-        findings.fault(
-            "spec.runtime.image is not set: give it there, as 'image' in a flavor, or as runtime.adapterImage of the platform's settings",
+        let location = actor.call.locate(&["runtime", "image"].into());
+        let message = "spec.runtime.image is not set";
+        findings.error(
+            Diagnostic::error(Code::ImageMissing, location, message).help(
+                "give it there, as 'image' in a flavor, or as runtime.adapterImage of the platform's settings",
+            ),
         );
     } else if spec.workload.is_some() {
-        findings.fault(format!(
-            "spec.{path}: container {RUNTIME_CONTAINER:?} has no image: give it there or in a flavor"
-        ));
+        let message = format!("spec.{path}: container {RUNTIME_CONTAINER:?} has no image");
+        findings.error(
+            Diagnostic::error(Code::ImageMissing, actor.call.locate(path), message)
+                .help("give it there or in a flavor"),
+        );
     } else {
-        findings.fault(not_set("image"));
+        findings.error(not_set(actor, Code::ImageMissing, "image"));
     }
 }
 
-fn not_set(field: &str) -> String {
-    format!("spec.{field} is not set: give it in the actor or in one of its flavors")
+fn not_set(actor: &Actor, code: Code, field: &str) -> Diagnostic {
+    let location = actor.call.locate(&FieldPath::from([field]));
+    Diagnostic::error(code, location, format!("spec.{field} is not set"))
+        .help("give it in the actor or in one of its flavors")
 }

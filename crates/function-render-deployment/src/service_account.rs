@@ -4,7 +4,8 @@ use actor::platform::Platform;
 use actor::spec::Spec;
 use actor::status::ConditionType;
 use actor::transport::Config;
-use function_kit::{Call, Fault};
+use function_kit::{Call, Code, Diagnostic, StepError};
+use merge::FieldPath;
 use serde_json::{Value, json};
 
 use crate::Actor;
@@ -21,7 +22,11 @@ pub(crate) const ROLE_ANNOTATION: &str = "eks.amazonaws.com/role-arn";
 ///
 /// # Errors
 /// When the platform has transports and the actor's is not a usable one.
-pub(crate) fn role(call: &Call, spec: &Spec, platform: &Platform) -> Result<Option<String>, Fault> {
+pub(crate) fn role(
+    call: &Call,
+    spec: &Spec,
+    platform: &Platform,
+) -> Result<Option<String>, StepError> {
     if platform.transports.is_empty() {
         return Ok(None);
     }
@@ -35,12 +40,17 @@ pub(crate) fn role(call: &Call, spec: &Spec, platform: &Platform) -> Result<Opti
 pub(crate) fn render(actor: &Actor, own: Option<&str>, findings: &mut Findings) -> Option<Value> {
     let role = actor.role.as_ref()?;
     if let Some(own) = own {
-        findings.note(
-            ConditionType::TransportReady,
-            format!(
-                "ServiceAccount {own:?} is the actor's own choice: it must carry the role {role:?} in annotation {ROLE_ANNOTATION}"
-            ),
-        );
+        let field = if actor.spec.service_account_name.is_some() {
+            FieldPath::from(["serviceAccountName"])
+        } else {
+            FieldPath::from(["workload", "template", "spec", "serviceAccountName"])
+        };
+        let location = actor.call.locate(&field);
+        let message = format!("ServiceAccount {own:?} is the actor's own choice");
+        let note = Diagnostic::warning(Code::ServiceAccountRole, location, message).help(format!(
+            "it must carry the role {role:?} in annotation {ROLE_ANNOTATION}"
+        ));
+        findings.note(ConditionType::TransportReady, note);
         return None;
     }
     let name = actor.identity.actor.asya_prefixed();

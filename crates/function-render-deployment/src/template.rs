@@ -7,11 +7,10 @@
 use actor::duration::{format, seconds_up};
 use actor::labels;
 use actor::names::RUNTIME_CONTAINER;
-use actor::pod::fault_of_state_proxy;
-use actor::spec::Spec;
+use actor::pod::problem_of_state_proxy;
 use actor::status::ConditionType;
 use actor::timeout::{grace_period_seconds, runtime_timeout};
-use function_kit::report;
+use function_kit::{Code, Diagnostic};
 use merge::{FieldPath, Segment};
 use serde_json::{Map, Value, json};
 
@@ -34,15 +33,15 @@ pub(crate) fn render(actor: &Actor, findings: &mut Findings) -> (Value, Option<V
         Some(workload) => workload.template.clone(),
         None => Map::from_iter([("spec".to_owned(), json!({"containers": [container]}))]),
     };
-    let mut metadata = take_map(&mut template, &path, "metadata", findings);
-    let mut pod = take_map(&mut template, &path, "spec", findings);
+    let mut metadata = take_map(actor, &mut template, &path, "metadata", findings);
+    let mut pod = take_map(actor, &mut template, &path, "spec", findings);
     lay_metadata(actor, &mut metadata, &below(&path, "metadata"), findings);
 
     let path = below(&path, "spec");
     containers::render(actor, &mut pod, &path, findings);
     lay_named_lists(actor, &mut pod, &path, findings);
-    lay_unnamed_lists(spec, &mut pod, &path, findings);
-    lay_fields(spec, &mut pod, &path, findings);
+    lay_unnamed_lists(actor, &mut pod, &path, findings);
+    lay_fields(actor, &mut pod, &path, findings);
     check_state_proxies(actor, findings);
     set_grace_period(actor, &mut pod, &path, findings);
     let own_account = [SERVICE_ACCOUNT, "serviceAccount"]
@@ -76,7 +75,13 @@ fn lay_metadata(
         ("labels", &actor.spec.pod_labels),
         ("annotations", &actor.spec.pod_annotations),
     ] {
-        lay::field_under((metadata, path), field, texts(given), 1, findings);
+        lay::field_under(
+            (metadata, path),
+            field,
+            texts(given),
+            1,
+            (actor.call, findings),
+        );
     }
     let labels = metadata.entry("labels").or_insert_with(|| json!({}));
     if let Value::Object(labels) = labels {
@@ -100,23 +105,24 @@ pub(crate) fn lay_named_lists(
 ) {
     let spec = actor.spec;
     let name = Some("name");
-    let mut volumes = List::take(pod, path, "volumes", name, findings);
+    let mut volumes = List::take(actor.call, pod, path, "volumes", name, findings);
     volumes.append("volumes", maps(&spec.volumes));
     findings.repeated(actor.call, "volume", volumes.names());
     volumes.write(pod, "volumes");
 
-    let mut secrets = List::take(pod, path, "imagePullSecrets", name, findings);
+    let mut secrets = List::take(actor.call, pod, path, "imagePullSecrets", name, findings);
     secrets.append("imagePullSecrets", maps(&spec.image_pull_secrets));
     secrets.drop_repeated();
     secrets.write(pod, "imagePullSecrets");
 }
 
 fn lay_unnamed_lists(
-    spec: &Spec,
+    actor: &Actor,
     pod: &mut Map<String, Value>,
     path: &FieldPath,
     findings: &mut Findings,
 ) {
+    let spec = actor.spec;
     let unnamed = [
         ("tolerations", &spec.tolerations),
         (
@@ -125,18 +131,19 @@ fn lay_unnamed_lists(
         ),
     ];
     for (field, given) in unnamed {
-        let mut list = List::take(pod, path, field, None, findings);
+        let mut list = List::take(actor.call, pod, path, field, None, findings);
         list.append(field, maps(given));
         list.write(pod, field);
     }
 }
 
 fn lay_fields(
-    spec: &Spec,
+    actor: &Actor,
     pod: &mut Map<String, Value>,
     path: &FieldPath,
     findings: &mut Findings,
 ) {
+    let spec = actor.spec;
     let selector = &spec.node_selector;
     let selector = selector
         .iter()
@@ -149,7 +156,7 @@ fn lay_fields(
             spec.security_context.clone().unwrap_or_default(),
         ),
     ] {
-        lay::field_under((pod, path), field, given, 1, findings);
+        lay::field_under((pod, path), field, given, 1, (actor.call, findings));
     }
     for (field, given) in [
         (SERVICE_ACCOUNT, &spec.service_account_name),
@@ -165,16 +172,24 @@ fn lay_fields(
     }
 }
 
-/// The runtime is told of state proxies here; inject-sidecar renders them.
+/// Checks state proxies, of which the runtime is told in its environment; inject-sidecar renders
+/// them.
 pub(crate) fn check_state_proxies(actor: &Actor, findings: &mut Findings) {
     let proxies = &actor.spec.state_proxy;
     let places: Vec<Place> = (0..proxies.len())
         .map(|index| Place::Spec(FieldPath::from([Segment::from("stateProxy"), index.into()])))
         .collect();
     for (proxy, place) in proxies.iter().zip(&places) {
-        if let Some(fault) = fault_of_state_proxy(proxy) {
-            let place = place.say(actor.call);
-            findings.fault(format!("state proxy given by {place}: {fault}"));
+        if let (Some(problem), Some(location)) =
+            (problem_of_state_proxy(proxy), place.locate(actor.call))
+        {
+            let place = place.describe(actor.call);
+            let message = format!("state proxy given by {place}: {problem}");
+            findings.error(Diagnostic::error(
+                Code::InvalidStateProxy,
+                location,
+                message,
+            ));
         }
     }
     let names = proxies.iter().map(|proxy| proxy.name.as_str());
@@ -197,31 +212,38 @@ fn set_grace_period(
 ) {
     let timeout = match runtime_timeout(actor.spec) {
         Ok(timeout) => timeout,
-        Err(error) => return findings.fault(report(&error)),
+        Err(error) => return findings.error(actor.call.timeout_diagnostic(&error)),
     };
     let mut setting = GRACE_PERIOD;
+    let template = actor.spec.workload.as_ref().map(|it| &it.template);
+    let own = template.and_then(|template| template.get("spec")?.get(GRACE_PERIOD));
+    let mut location = actor.call.locate(&match own {
+        Some(_) => below(path, GRACE_PERIOD),
+        None => [GRACE_PERIOD].into(),
+    });
     let seconds = pod.entry(GRACE_PERIOD).or_insert_with(|| {
         setting = "the platform's maxGracePeriodSeconds";
+        location = actor.call.locate_setting(&["maxGracePeriodSeconds"].into());
         let max = actor.platform.max_grace_period_seconds();
         json!(grace_period_seconds(timeout, max))
     });
     let Some(seconds) = seconds.as_u64() else {
-        return findings.fault(format!(
-            "spec.{path}.{GRACE_PERIOD}: expected a whole number of 0 or more"
-        ));
+        let path = below(path, GRACE_PERIOD);
+        let problem = "expected a whole number of 0 or more";
+        return findings.error_at(actor.call, Code::InvalidValue, &path, problem);
     };
     if seconds < seconds_up(timeout) {
         let timeout = format(timeout);
-        findings.note(
-            ConditionType::WorkloadReady,
-            format!(
-                "work longer than {seconds} s would be killed when its pod ends: {setting} is below the runtime timeout of {timeout}"
-            ),
+        let message = format!(
+            "work longer than {seconds} s would be killed when its pod ends: {setting} is below the runtime timeout of {timeout}"
         );
+        let note = Diagnostic::warning(Code::GracePeriodTooShort, location, message);
+        findings.note(ConditionType::WorkloadReady, note);
     }
 }
 
 fn take_map(
+    actor: &Actor,
     parent: &mut Map<String, Value>,
     path: &FieldPath,
     field: &'static str,
@@ -232,7 +254,7 @@ fn take_map(
         Some(Value::Object(map)) => map,
         Some(_) => {
             let path = below(path, field);
-            findings.fault(format!("spec.{path}: expected a map"));
+            findings.error_at(actor.call, Code::InvalidValue, &path, "expected a map");
             Map::new()
         }
     }

@@ -3,6 +3,7 @@
 use actor::labels;
 use actor::names::STATEFUL_SET_MAX;
 use actor::spec::{Workload, WorkloadKind};
+use function_kit::{Code, Diagnostic, Identity};
 use serde_json::{Map, Value, json};
 
 use crate::bound::Bound;
@@ -104,9 +105,14 @@ fn for_deployment(
     ];
     for (field, is_set) in of_stateful_sets {
         if is_set {
-            findings.fault(format!(
+            let location = actor.call.locate(&["workload", field].into());
+            let kind = actor.call.locate(&["workload", "kind"].into());
+            let message = format!(
                 "spec.workload.{field} needs kind \"StatefulSet\", and spec.workload.kind is \"Deployment\""
-            ));
+            );
+            findings.error(
+                Diagnostic::error(Code::FieldNeedsStatefulSet, location, message).related([kind]),
+            );
         }
     }
 }
@@ -120,10 +126,14 @@ fn for_stateful_set(
 ) {
     let name = actor.identity.actor.as_str();
     if name.len() > STATEFUL_SET_MAX {
-        findings.fault(format!(
-            "actor {name:?} has {} characters, a StatefulSet allows {STATEFUL_SET_MAX}: its pods carry the name with a revision in a label of at most 63",
+        let location = Identity::location_of_name(actor.call.xr());
+        let message = format!(
+            "actor {name:?} has {} characters, a StatefulSet allows {STATEFUL_SET_MAX}",
             name.len()
-        ));
+        );
+        let error = Diagnostic::error(Code::StatefulSetNameTooLong, location, message);
+        let help = "its pods carry the name with a revision in a label of at most 63";
+        findings.error(error.help(help));
     }
     let service = workload.and_then(|workload| workload.service_name.as_deref());
     spec.insert("serviceName".to_owned(), json!(service.unwrap_or(name)));

@@ -42,9 +42,8 @@ use actor::platform::Platform;
 use actor::queue::RESOURCE_NAME;
 use actor::spec::Spec;
 use actor::status::ConditionType;
-use actor::timeout::runtime_timeout;
 use actor::transport::Transport;
-use function_kit::{Call, Fault, Identity};
+use function_kit::{Call, Identity, StepError};
 use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 
 pub use input::Input;
@@ -58,7 +57,7 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
 ///
 /// # Errors
 /// What ends the pipeline.
-pub fn step(call: &mut Call) -> Result<(), Fault> {
+pub fn step(call: &mut Call) -> Result<(), StepError> {
     let identity = call.identity()?;
     let spec = call.spec()?;
     let platform = call.platform()?;
@@ -70,14 +69,14 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
     let object = {
         let wanted = Wanted {
             name: call.queue_name(&identity, &platform, &transport)?,
-            timeout: runtime_timeout(&spec)?,
+            timeout: call.runtime_timeout(&spec)?,
             call,
             identity: &identity,
             platform: &platform,
             spec: &spec,
             transport: &transport,
         };
-        notes.extend(live::kept(&wanted)?);
+        notes.extend(live::kept_settings(&wanted)?);
         queue::object(&wanted, &mut notes)?
     };
     call.compose(RESOURCE_NAME, object);

@@ -5,25 +5,32 @@
 
 use actor::queue::RESOURCE_NAME;
 use actor::spec::Spec;
-use actor::status::{ConditionType, StatusReason};
+use actor::status::ConditionType;
 use actor::transport::{Config, QueueType, Transport};
-use function_kit::{Call, Fault, Identity, value};
+use function_kit::{Call, Code, Diagnostic, Identity, Location, StepError, value};
 
 use crate::Wanted;
 
 /// Refuses a `spec.transport` that is not the live queue's.
-pub(crate) fn refuse_another_transport(call: &Call, spec: &Spec) -> Result<(), Fault> {
+pub(crate) fn refuse_another_transport(call: &Call, spec: &Spec) -> Result<(), StepError> {
     match (spec.transport.as_deref(), call.live_transport()) {
-        (Some(asked), Some(live)) if asked != live => Err(Fault::config(format!(
-            "spec.transport is {asked:?}, but the actor's queue is on {live:?} and a queue is never moved: set spec.transport to {live:?}, or drain the queue, delete the actor and create it again"
-        ))
-        .on(ConditionType::TransportReady, "ConfigError")),
+        (Some(asked), Some(live)) if asked != live => {
+            let location = Location::actor(["spec", "transport"]);
+            let message = format!(
+                "spec.transport is {asked:?}, but the actor's queue is on {live:?} and a queue is never moved"
+            );
+            let error = Diagnostic::error(Code::QueueWouldMove, location, message);
+            let error = error.help(format!(
+                "set spec.transport to {live:?}, or drain the queue, delete the actor and create it again"
+            ));
+            Err(StepError::config(error).on(ConditionType::TransportReady, "ConfigError"))
+        }
         _ => Ok(()),
     }
 }
 
 /// Refuses an entry of the platform that has become another queueing system.
-pub(crate) fn refuse_another_type(call: &Call, transport: &Transport) -> Result<(), Fault> {
+pub(crate) fn refuse_another_type(call: &Call, transport: &Transport) -> Result<(), StepError> {
     let other = match transport.config {
         Config::Sqs(_) => "rabbitmq",
         Config::RabbitMq(_) => "sqs",
@@ -36,18 +43,18 @@ pub(crate) fn refuse_another_type(call: &Call, transport: &Transport) -> Result<
         return Ok(());
     }
     let (name, r#type) = (&transport.name, transport.r#type());
-    Err(Fault::new(
-        StatusReason::TransportError,
-        format!(
-            "transport {name:?} is of type {type:?} in the platform's settings, but the actor's queue is of type {other:?} and a queue is never moved: restore the entry and add the new one under another name"
-        ),
-    )
-    .on(ConditionType::TransportReady, "TransportError"))
+    let location = call.locate_setting(&["transports", name, "type"].into());
+    let message = format!(
+        "transport {name:?} is of type {type:?} in the platform's settings, but the actor's queue is of type {other:?} and a queue is never moved"
+    );
+    let error = Diagnostic::error(Code::TransportTypeChanged, location, message)
+        .help("restore the entry and add the new one under another name");
+    Err(StepError::transport(error))
 }
 
-/// What the live queue keeps though the settings say otherwise now, in one
-/// message. None where it differs in nothing, or there is no queue yet.
-pub(crate) fn kept(wanted: &Wanted<'_>) -> Result<Option<String>, Fault> {
+/// What the live queue keeps although the settings differ now, in one diagnostic. None where
+/// nothing differs, or there is no queue yet.
+pub(crate) fn kept_settings(wanted: &Wanted<'_>) -> Result<Option<Diagnostic>, StepError> {
     let Wanted {
         call,
         identity,
@@ -58,7 +65,10 @@ pub(crate) fn kept(wanted: &Wanted<'_>) -> Result<Option<String>, Fault> {
     if call.observed(RESOURCE_NAME).is_none() {
         return Ok(None);
     }
-    let configured = platform.transport(&transport.name)?;
+    let entry = || call.locate_setting(&["transports", transport.name.as_str()].into());
+    let configured = platform
+        .transport(&transport.name)
+        .map_err(|error| call.transport_error(&error, entry()))?;
     let configured_name = call.configured_queue_name(identity, platform)?.name;
     let mut here = vec![("name", wanted.name.clone())];
     let mut there = vec![("name", configured_name)];
@@ -83,10 +93,9 @@ pub(crate) fn kept(wanted: &Wanted<'_>) -> Result<Option<String>, Fault> {
         })
         .collect();
     Ok((!differences.is_empty()).then(|| {
-        format!(
-            "the live queue keeps {}: changed settings apply to new actors",
-            differences.join(", ")
-        )
+        let message = format!("the live queue keeps {}", differences.join(", "));
+        Diagnostic::info(Code::LiveQueueKeepsSettings, entry(), message)
+            .help("changed settings apply to new actors")
     }))
 }
 

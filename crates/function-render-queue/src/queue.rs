@@ -2,9 +2,9 @@
 
 use actor::names::{EXTERNAL_NAME, LABEL_VALUE_MAX, is_label_value};
 use actor::queue::{DeletionPolicy, ForProvider, KIND, QueueSpec};
-use actor::transport::{Config, TransportError};
+use actor::transport::Config;
 use actor::{PROVIDER_API_VERSION, labels};
-use function_kit::Fault;
+use function_kit::{Diagnostic, StepError};
 use serde_json::{Value, json};
 
 use crate::Wanted;
@@ -13,16 +13,13 @@ use crate::Wanted;
 const WITHOUT_DELETE: [&str; 4] = ["Observe", "Create", "Update", "LateInitialize"];
 
 /// The object. What its user should know of the queue's settings goes to `notes`.
-pub(crate) fn object(wanted: &Wanted<'_>, notes: &mut Vec<String>) -> Result<Value, Fault> {
+pub(crate) fn object(wanted: &Wanted<'_>, notes: &mut Vec<Diagnostic>) -> Result<Value, StepError> {
     let (identity, transport) = (wanted.identity, wanted.transport);
     if !is_label_value(&transport.name) {
-        return Err(TransportError::Misconfigured {
-            name: transport.name.clone(),
-            fault: format!(
-                "its name goes into a label: use at most {LABEL_VALUE_MAX} letters, digits, '-', '_' and '.', starting and ending with a letter or digit"
-            ),
-        }
-        .into());
+        let help = format!(
+            "use at most {LABEL_VALUE_MAX} letters, digits, '-', '_' and '.', starting and ending with a letter or digit"
+        );
+        return Err(wanted.misconfigured(&[], "its name goes into a label".to_owned(), &help));
     }
     let options = &wanted.spec.queue;
     let policy = options

@@ -3,8 +3,9 @@
 use actor::binding::targets::{Scale, TargetKind};
 use actor::binding::{AtProvider, ObjectReference, RESOURCE_NAME, Strategy};
 use actor::spec::Spec;
-use function_kit::{Call, value};
+use function_kit::{Call, Code, Diagnostic, value};
 
+use crate::blocker::ForeignScaler;
 use crate::scaled_object;
 
 /// What an actor in mode Binding is bound to.
@@ -63,35 +64,50 @@ impl Bound {
         }
     }
 
-    /// Why its pods cannot be scaled, for a message.
-    pub(crate) fn not_scalable(&self, reason: &str) -> String {
+    /// Why its pods cannot be scaled.
+    pub(crate) fn not_scalable(&self, call: &Call, reason: &str) -> Diagnostic {
         let target = &self.target;
+        let (field, message) = match self.strategy {
+            Strategy::Inject => (
+                ["scaling", "enabled"],
+                format!(
+                    "nothing can scale the pods of {target}: {reason}; the actor runs without scaling"
+                ),
+            ),
+            Strategy::Adapter => (
+                ["binding", "scaleTarget"],
+                format!(
+                    "binding.scaleTarget has no effect, nothing can scale the pods of {target}: {reason}"
+                ),
+            ),
+        };
+        Diagnostic::warning(Code::NotScalable, call.locate(&field.into()), message)
+    }
+
+    /// The field that lets the target be scaled.
+    pub(crate) fn scaling_field(&self) -> [&'static str; 2] {
         match self.strategy {
-            Strategy::Inject => format!(
-                "nothing can scale the pods of {target}: {reason}; the actor runs without scaling"
-            ),
-            Strategy::Adapter => format!(
-                "binding.scaleTarget has no effect, nothing can scale the pods of {target}: {reason}"
-            ),
+            Strategy::Inject => ["scaling", "enabled"],
+            Strategy::Adapter => ["binding", "scaleTarget"],
         }
     }
 
-    /// What stands in the way where somebody else scales the target, and what to change.
-    pub(crate) fn foreign_scaler(&self) -> Option<String> {
+    /// Who else scales the target, and what to change.
+    pub(crate) fn foreign_scaler(&self) -> Option<ForeignScaler> {
         let foreign = self.known.foreign_scaler.as_ref()?;
         let remedy = self.kind.and_then(|kind| kind.own_scaler);
         let instead = match self.strategy {
             Strategy::Inject => "set scaling.enabled to false",
             Strategy::Adapter => "set binding.scaleTarget to false",
         };
-        Some(format!(
-            "{} {:?} ({}) scales {} too: {}, or {instead}",
-            foreign.kind,
-            foreign.name,
-            foreign.api_version,
-            self.target,
-            remedy.unwrap_or("delete it"),
-        ))
+        Some(ForeignScaler {
+            message: format!(
+                "{} {:?} ({}) scales {} too",
+                foreign.kind, foreign.name, foreign.api_version, self.target,
+            ),
+            help: format!("{}, or {instead}", remedy.unwrap_or("delete it")),
+            field: self.scaling_field(),
+        })
     }
 }
 

@@ -32,9 +32,9 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod blocker;
 mod bound;
 mod input;
-mod obstacle;
 mod queue_trigger;
 mod rules;
 mod scaled_object;
@@ -49,14 +49,13 @@ use actor::duration::format;
 use actor::queue;
 use actor::spec::Spec;
 use actor::status::{ConditionType, StatusReason};
-use actor::timeout::runtime_timeout;
 use actor::transport::Transport;
-use function_kit::{Call, Fault, Identity, value};
+use function_kit::{Call, Code, Diagnostic, Identity, StepError, value};
 use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use serde_json::Value;
 
+use blocker::Blocker;
 use bound::{Bound, Scalable};
-use obstacle::Obstacle;
 use queue_trigger::{Queue, QueueTrigger};
 use scaled_object::Scaled;
 use target::Target;
@@ -72,20 +71,20 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
 ///
 /// # Errors
 /// What ends the pipeline.
-pub fn step(call: &mut Call) -> Result<(), Fault> {
+pub fn step(call: &mut Call) -> Result<(), StepError> {
     let spec = call.spec()?;
     if !spec.scaling.enabled() {
         return Ok(());
     }
     let Rendered {
         objects,
-        mut obstacle,
+        mut blocker,
         notes,
     } = render(call, &spec)?;
     let asks_for_keda = objects.iter().any(|object| !object.is_blocked);
-    let absence = asks_for_keda.then(|| Obstacle::absence(call)).flatten();
+    let absence = asks_for_keda.then(|| Blocker::absence(call)).flatten();
     let is_absent = absence.is_some();
-    obstacle = absence.or(obstacle);
+    blocker = absence.or(blocker);
     for Object {
         name,
         document,
@@ -100,11 +99,12 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
             }
         }
     }
-    if let Some(obstacle) = obstacle {
+    if let Some(blocker) = blocker {
         // The context has it from the call before the schemas were fetched.
-        call.retain_notes(|told| notes.iter().all(|(_, note)| told.message != *note));
-        let reason = Some(obstacle.reason());
-        call.note(ConditionType::ScalingReady, reason, obstacle.message());
+        call.retain_notes(|kept| notes.iter().all(|(_, note)| kept.diagnostic != *note));
+        let reason = Some(blocker.reason());
+        let diagnostic = blocker.diagnostic(call);
+        call.note(ConditionType::ScalingReady, reason, diagnostic);
     } else {
         for (reason, note) in notes {
             call.note(ConditionType::ScalingReady, reason, note);
@@ -117,10 +117,10 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
 #[derive(Default)]
 struct Rendered {
     objects: Vec<Object>,
-    /// What stands in the way of any of them.
-    obstacle: Option<Obstacle>,
+    /// What blocks any of them.
+    blocker: Option<Blocker>,
     /// What the user should know, with a reason where something does not scale.
-    notes: Vec<(Option<&'static str>, String)>,
+    notes: Vec<(Option<&'static str>, Diagnostic)>,
 }
 
 /// One of KEDA's objects.
@@ -132,7 +132,7 @@ struct Object {
     is_blocked: bool,
 }
 
-fn render(call: &Call, spec: &Spec) -> Result<Rendered, Fault> {
+fn render(call: &Call, spec: &Spec) -> Result<Rendered, StepError> {
     let named = call
         .input::<Input>()?
         .target
@@ -147,12 +147,12 @@ fn render(call: &Call, spec: &Spec) -> Result<Rendered, Fault> {
     match &bound {
         None => {
             let target = Target::find(call, &identity, spec, named.as_deref())?;
-            scaled.push((Scaled::own(&identity, target), Obstacle::on_own_pods(call)));
+            scaled.push((Scaled::own(&identity, target), Blocker::on_own_pods(call)));
         }
         Some(bound) => {
             if call.desired(ADAPTER_RESOURCE_NAME).is_some() {
                 let target = Target::find(call, &identity, spec, None)?;
-                scaled.push((Scaled::own(&identity, target), Obstacle::on_own_pods(call)));
+                scaled.push((Scaled::own(&identity, target), Blocker::on_own_pods(call)));
             }
             if bound.scales_target() {
                 scaled.extend(of_target(call, &identity, bound, &mut rendered.notes));
@@ -162,10 +162,10 @@ fn render(call: &Call, spec: &Spec) -> Result<Rendered, Fault> {
     let Some((first, _)) = scaled.first() else {
         return Ok(rendered);
     };
-    let faults = rules::faults(call, &identity, &spec.scaling, &first.target);
-    if !faults.is_empty() {
-        let fault = Fault::all(StatusReason::ConfigError, faults);
-        return Err(fault.on(ConditionType::ScalingReady, "ConfigError"));
+    let errors = rules::check(call, &identity, &spec.scaling, &first.target);
+    if !errors.is_empty() {
+        let error = StepError::all(StatusReason::ConfigError, errors);
+        return Err(error.on(ConditionType::ScalingReady, "ConfigError"));
     }
 
     let queue = Queue {
@@ -177,16 +177,17 @@ fn render(call: &Call, spec: &Spec) -> Result<Rendered, Fault> {
     };
     let has_sidecar = scaled.iter().all(|(scaled, _)| !scaled.is_foreign);
     let trigger = QueueTrigger::of(&transport, &queue, has_sidecar);
-    let note = long_work(spec, &transport, &trigger, runtime_timeout(spec)?);
+    let timeout = call.runtime_timeout(spec)?;
+    let note = long_work(call, spec, &transport, &trigger, timeout);
     rendered.notes.extend(note.map(|note| (None, note)));
-    let access_is_blocked = scaled.iter().all(|(_, obstacle)| obstacle.is_some());
-    for (scaled, obstacle) in scaled {
+    let access_is_blocked = scaled.iter().all(|(_, blocker)| blocker.is_some());
+    for (scaled, blocker) in scaled {
         rendered.objects.push(Object {
             name: scaled.resource_name,
             document: scaled_object::object(&identity, &spec.scaling, &scaled, &trigger),
-            is_blocked: obstacle.is_some(),
+            is_blocked: blocker.is_some(),
         });
-        rendered.obstacle = rendered.obstacle.or(obstacle);
+        rendered.blocker = rendered.blocker.or(blocker);
     }
     let access = trigger_authentication::object(&identity, &trigger.access);
     let parameters = trigger_authentication::parameters(&identity, &trigger.access);
@@ -209,26 +210,26 @@ fn of_target<'a>(
     call: &Call,
     identity: &Identity,
     bound: &'a Bound,
-    notes: &mut Vec<(Option<&'static str>, String)>,
-) -> Option<(Scaled<'a>, Option<Obstacle>)> {
+    notes: &mut Vec<(Option<&'static str>, Diagnostic)>,
+) -> Option<(Scaled<'a>, Option<Blocker>)> {
     let is_injected = bound.strategy == Strategy::Inject;
     match bound.scalable() {
         Scalable::Unknown => None,
         Scalable::No(reason) => {
             // Beside an adapter of its own the actor scales all the same.
             let condition = is_injected.then_some(NOT_SCALABLE);
-            notes.push((condition, bound.not_scalable(reason)));
+            notes.push((condition, bound.not_scalable(call, reason)));
             None
         }
         Scalable::Yes(object) => {
-            let obstacle = bound.foreign_scaler().map(Obstacle::ForeignScaler);
+            let blocker = bound.foreign_scaler().map(Blocker::ForeignScaler);
             let target = Target::foreign(object);
             Some(if is_injected {
-                let on_own_pods = || Obstacle::on_own_pods(call);
-                let obstacle = obstacle.or_else(on_own_pods);
-                (Scaled::injected(identity, target), obstacle)
+                let on_own_pods = || Blocker::on_own_pods(call);
+                let blocker = blocker.or_else(on_own_pods);
+                (Scaled::injected(identity, target), blocker)
             } else {
-                (Scaled::beside(identity, target), obstacle)
+                (Scaled::beside(identity, target), blocker)
             })
         }
     }
@@ -236,18 +237,26 @@ fn of_target<'a>(
 
 /// A warning where an actor can look idle to KEDA while it works.
 fn long_work(
+    call: &Call,
     spec: &Spec,
     transport: &Transport,
     trigger: &QueueTrigger,
     timeout: Duration,
-) -> Option<String> {
+) -> Option<Diagnostic> {
     let cooldown = Duration::from_secs(spec.scaling.cooldown_period().into());
     (trigger.leaves_out_work && timeout > cooldown).then(|| {
-        format!(
-            "KEDA counts over AMQP and so leaves out messages in work: with a runtime timeout of {} and a cooldownPeriod of {} pods may be scaled in while they work, and then have their grace period to finish; set managementHost of transport {:?}, or a longer cooldownPeriod",
+        let message = format!(
+            "KEDA counts over AMQP and so leaves out messages in work: with a runtime timeout of {} and a cooldownPeriod of {} pods may be scaled in while they work, and then have their grace period to finish",
             format(timeout),
             format(cooldown),
-            transport.name
-        )
+        );
+        let name = transport.name.as_str();
+        let host = call.locate_setting(&["transports", name, "config", "managementHost"].into());
+        let location = call.locate(&["scaling", "cooldownPeriod"].into());
+        Diagnostic::warning(Code::LongWorkOverAmqp, location, message)
+            .related([host])
+            .help(format!(
+                "set managementHost of transport {name:?}, or a longer cooldownPeriod"
+            ))
     })
 }

@@ -3,7 +3,7 @@
 use actor::binding::ObjectReference;
 use actor::spec::{Spec, WorkloadKind};
 use actor::status::ConditionType;
-use function_kit::{Call, Fault, Identity, value};
+use function_kit::{Call, Code, Diagnostic, Identity, Location, StepError, value};
 use pbjson_types::{Struct, value::Kind};
 
 /// Composition-resource names of workloads, of which an actor has one.
@@ -28,16 +28,19 @@ impl<'a> Target<'a> {
         identity: &'a Identity,
         spec: &Spec,
         named: Option<&str>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, StepError> {
         let object = match named {
             None => WORKLOADS.into_iter().find_map(|name| call.desired(name)),
             Some(name) => {
                 let found = call.desired(name).or_else(|| call.observed(name));
                 Some(found.ok_or_else(|| {
-                    Fault::config(format!(
-                        "the step's input names {name:?} as target, which no step before it desires: name the composed resource of the workload to scale"
-                    ))
-                    .on(ConditionType::ScalingReady, "ConfigError")
+                    let message = format!(
+                        "the step's input names {name:?} as target, which no step before it desires"
+                    );
+                    let location = Location::input(["target"]);
+                    let error = Diagnostic::error(Code::NoTarget, location, message)
+                        .help("name the composed resource of the workload to scale");
+                    StepError::config(error).on(ConditionType::ScalingReady, "ConfigError")
                 })?)
             }
         };

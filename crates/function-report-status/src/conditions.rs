@@ -44,18 +44,19 @@ impl Verdict {
         self.status == Some(true)
     }
 
-    /// With what earlier steps have noticed for it. A note with a reason makes it
+    /// With the diagnostics of earlier steps for it. A note with a reason makes it
     /// False, one without adds to the message.
     fn with_notes(mut self, condition: ConditionType, seen: &Observation) -> Self {
         let notes = seen.notes.iter();
         for note in notes.filter(|note| note.condition == condition.as_str()) {
+            let message = note.diagnostic.to_string();
             match &note.reason {
                 Some(reason) if self.status != Some(false) => {
-                    self = Self::new(false, reason, note.message.clone());
+                    self = Self::new(false, reason, message);
                 }
-                _ if self.message.contains(&note.message) => {}
-                _ if self.message.is_empty() => self.message.clone_from(&note.message),
-                _ => self.message = format!("{}; {}", self.message, note.message),
+                _ if self.message.contains(&message) => {}
+                _ if self.message.is_empty() => self.message = message,
+                _ => self.message = format!("{}; {message}", self.message),
             }
         }
         self

@@ -56,7 +56,7 @@ mod status;
 mod status_reason;
 
 use actor::status::{ConditionType, StatusDocument};
-use function_kit::{Call, Fault, value};
+use function_kit::{Call, StepError, value};
 use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use serde_json::{Map, Value};
 
@@ -73,7 +73,7 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
 ///
 /// # Errors
 /// What ends the pipeline.
-pub fn step(call: &mut Call) -> Result<(), Fault> {
+pub fn step(call: &mut Call) -> Result<(), StepError> {
     let input: Input = call.input()?;
     let identity = call.identity()?;
     let spec = call.spec()?;

@@ -199,7 +199,7 @@ impl Observation {
         })?;
         Some(Problem {
             reason: note.reason.clone()?,
-            message: note.message.clone(),
+            message: note.diagnostic.to_string(),
         })
     }
 }

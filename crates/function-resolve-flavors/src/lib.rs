@@ -56,9 +56,9 @@ mod transport;
 
 use actor::spec::{INFRASTRUCTURE, LEGACY_MACHINERY, MACHINERY, yield_to_actor};
 use actor::status::{ConditionType, StatusReason};
-use function_kit::{Call, Fault, PLATFORM_KEY, SPEC_KEY};
+use function_kit::{Call, Code, Diagnostic, Location, PLATFORM_KEY, SPEC_KEY, StepError};
 use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
-use merge::{Layer, Merged};
+use merge::{Conflict, ConflictKind, FieldPath, Layer, Merged};
 use serde_json::{Map, Value};
 
 use crate::flavors::Flavor;
@@ -75,9 +75,9 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
 ///
 /// # Errors
 /// What ends the pipeline.
-pub fn step(call: &mut Call) -> Result<(), Fault> {
-    // This step begins the pass. Crossplane hands it the context of its own
-    // previous call, in which it has told everything already.
+pub fn step(call: &mut Call) -> Result<(), StepError> {
+    // This is the first step of a reconcile. Crossplane hands it the context of its own
+    // previous call, which holds its facts already.
     call.forget_facts();
     let input: Input = call.input()?;
     let actor = call.subject();
@@ -97,7 +97,7 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
         return Ok(());
     };
 
-    // A fault of the platform's is told after those of the flavors.
+    // An error of the platform's settings is reported after those of the flavors.
     let settings = Settings::of(fetched.platform, input.platform);
     let label_required = matches!(&settings, Ok(Some(settings)) if settings.require_flavor_label());
     let present = flavors::present(&names, fetched.flavors, label_required, &actor)?;
@@ -105,19 +105,29 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
     for flavor in &mut flavors {
         yield_to_actor(&mut flavor.document, &own);
     }
-    let left_out = left_out(actor.legacy);
+    let ignored_keys = ignored_keys(actor.legacy);
     let Merged {
         document: mut resolved,
         provenance,
-    } = merged(&flavors, &own, &left_out)?;
+    } = merged(&flavors, &own, &ignored_keys)?;
     call.set_origins(provenance);
     let reason = if flavors.is_empty() {
         "NoFlavors"
     } else {
         "Resolved"
     };
-    let message = notices::of(&flavors, &own, &left_out);
-    call.condition(ConditionType::FlavorsResolved, Some(true), reason, message);
+    let notices = notices::all(&flavors, &own, &ignored_keys);
+    let message = notices.iter().map(ToString::to_string);
+    let message = message.collect::<Vec<_>>().join("; ");
+    call.condition(
+        ConditionType::FlavorsResolved,
+        Some(true),
+        reason,
+        Some(message),
+    );
+    for notice in notices {
+        call.note(ConditionType::FlavorsResolved, None, notice);
+    }
 
     let transport = settings
         .and_then(|settings| settings.ok_or_else(|| platform::missing(&platform_name)))
@@ -135,8 +145,8 @@ pub fn step(call: &mut Call) -> Result<(), Fault> {
     transport.map(drop)
 }
 
-/// What a flavor cannot set: it is left out before anything is compared.
-fn left_out(legacy: bool) -> Vec<&'static str> {
+/// What a flavor cannot set: it is ignored before anything is compared.
+fn ignored_keys(legacy: bool) -> Vec<&'static str> {
     let machinery = if legacy { &LEGACY_MACHINERY[..] } else { &[] };
     let mut fields = INFRASTRUCTURE.to_vec();
     fields.push(MACHINERY);
@@ -147,8 +157,8 @@ fn left_out(legacy: bool) -> Vec<&'static str> {
 fn merged(
     flavors: &[Flavor<'_>],
     own: &Map<String, Value>,
-    left_out: &[&str],
-) -> Result<Merged, Fault> {
+    ignored_keys: &[&str],
+) -> Result<Merged, StepError> {
     let layers: Vec<Layer<'_>> = flavors
         .iter()
         .map(|flavor| Layer {
@@ -156,11 +166,24 @@ fn merged(
             document: &flavor.document,
         })
         .collect();
-    merge::documents(&layers, Some(own), left_out).map_err(|conflicts| {
-        let messages = conflicts.iter().map(ToString::to_string).collect();
-        Fault::all(StatusReason::ConfigError, messages)
+    merge::documents(&layers, Some(own), ignored_keys).map_err(|conflicts| {
+        let errors = conflicts.iter().map(conflict).collect();
+        StepError::all(StatusReason::ConfigError, errors)
             .on(ConditionType::FlavorsResolved, "FlavorConflict")
     })
+}
+
+/// A conflict stands in the flavor that sets the field again; the other one is related.
+fn conflict(conflict: &Conflict) -> Diagnostic {
+    let code = match conflict.kind {
+        ConflictKind::SetTwice => Code::FlavorConflict,
+        ConflictKind::TypeMismatch { .. } => Code::FlavorTypeMismatch,
+    };
+    let path = conflict.path.segments().iter().cloned();
+    let path: FieldPath = std::iter::once("data".into()).chain(path).collect();
+    let at = |flavor: &str| Location::flavor(flavor, path.clone());
+    Diagnostic::error(code, at(&conflict.second), conflict.to_string())
+        .related([at(&conflict.first)])
 }
 
 /// Hands the settings on, and finds the effective transport in them.
@@ -168,7 +191,7 @@ fn transport_of(
     call: &mut Call,
     resolved: &Map<String, Value>,
     settings: Settings,
-) -> Result<String, Fault> {
+) -> Result<String, StepError> {
     let platform = settings.parse()?;
     call.set_context(PLATFORM_KEY, Value::Object(settings.document));
     transport::effective(call, resolved, &platform)

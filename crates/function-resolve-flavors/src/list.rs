@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use actor::names::{FLAVORS_MAX, FlavorName};
 use actor::status::{ConditionType, StatusReason};
-use function_kit::Fault;
+use function_kit::{Code, Diagnostic, Location, StepError};
+use merge::{FieldPath, Segment};
 use serde_json::{Map, Value};
 
 use crate::kind_of;
@@ -13,58 +14,87 @@ use crate::kind_of;
 /// the EnvironmentConfig of the platform's settings, which is no flavor.
 ///
 /// # Errors
-/// Every fault of the list, in its order.
-pub(crate) fn read(own: &Map<String, Value>, platform: &str) -> Result<Vec<FlavorName>, Fault> {
+/// Every error of the list, in its order.
+pub(crate) fn read(own: &Map<String, Value>, platform: &str) -> Result<Vec<FlavorName>, StepError> {
     let items = match own.get("flavors") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(items)) => items,
         Some(other) => {
             let found = kind_of(other);
-            return Err(invalid(vec![format!(
-                "spec.flavors must be a list of flavor names, found {found}"
+            let message = format!("spec.flavors must be a list of flavor names, found {found}");
+            return Err(invalid(vec![Diagnostic::error(
+                Code::InvalidFlavorList,
+                list(),
+                message,
             )]));
         }
     };
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     if items.len() > FLAVORS_MAX {
-        faults.push(format!(
-            "spec.flavors names {} flavors, at most {FLAVORS_MAX} are allowed: combine some of them into one",
+        let message = format!(
+            "spec.flavors names {} flavors, at most {FLAVORS_MAX} are allowed",
             items.len()
-        ));
+        );
+        let error = Diagnostic::error(Code::TooManyFlavors, list(), message);
+        errors.push(error.help("combine some of them into one"));
     }
     let mut names = Vec::new();
-    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut listed: BTreeMap<&str, Listed> = BTreeMap::new();
     for (index, item) in items.iter().enumerate() {
-        let mut fault = |text: String| faults.push(format!("spec.flavors[{index}]: {text}"));
+        let error = |code, text: String| {
+            let message = format!("spec.flavors[{index}]: {text}");
+            Diagnostic::error(code, location(index), message)
+        };
         let Some(name) = item.as_str() else {
-            fault(format!(
-                "expected the name of a flavor, found {}",
-                kind_of(item)
-            ));
+            let text = format!("expected the name of a flavor, found {}", kind_of(item));
+            errors.push(error(Code::InvalidFlavorList, text));
             continue;
         };
-        let times = times.entry(name).or_default();
-        *times += 1;
-        match (*times, name.parse::<FlavorName>()) {
-            (1, _) if name == platform => fault(format!(
-                "{name:?} holds the platform's settings and is no flavor: remove it"
-            )),
+        let earlier = listed.entry(name).or_insert(Listed { index, times: 0 });
+        earlier.times += 1;
+        match (earlier.times, name.parse::<FlavorName>()) {
+            (1, _) if name == platform => {
+                let text = format!("{name:?} holds the platform's settings and is no flavor");
+                errors.push(error(Code::PlatformAsFlavor, text).help("remove it"));
+            }
             (1, Ok(name)) => names.push(name),
-            (1, Err(error)) => fault(error.to_string()),
-            (2, _) => fault(format!("{name:?} is listed already: name each flavor once")),
+            (1, Err(invalid)) => {
+                errors.push(error(Code::InvalidFlavorName, invalid.to_string()));
+            }
+            (2, _) => {
+                let text = format!("{name:?} is listed already");
+                let error = error(Code::FlavorListedTwice, text).help("name each flavor once");
+                errors.push(error.related([location(earlier.index)]));
+            }
             _ => {}
         }
     }
-    if faults.is_empty() {
+    if errors.is_empty() {
         Ok(names)
     } else {
-        Err(invalid(faults))
+        Err(invalid(errors))
     }
 }
 
+/// A name of the list: its first index, and how often it stood there so far.
+struct Listed {
+    index: usize,
+    times: usize,
+}
+
+fn list() -> Location {
+    Location::actor(["spec", "flavors"])
+}
+
+/// The item of the list at `index`.
+pub(crate) fn location(index: usize) -> Location {
+    let path: [Segment; 3] = ["spec".into(), "flavors".into(), index.into()];
+    Location::actor(FieldPath::from(path))
+}
+
 /// The list or a flavor is invalid.
-pub(crate) fn invalid(faults: Vec<String>) -> Fault {
-    Fault::all(StatusReason::ConfigError, faults)
+pub(crate) fn invalid(errors: Vec<Diagnostic>) -> StepError {
+    StepError::all(StatusReason::ConfigError, errors)
         .on(ConditionType::FlavorsResolved, "InvalidFlavors")
 }
 
@@ -73,12 +103,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// The names, or the faults.
+    /// The names, or the errors.
     fn check(flavors: Value) -> Result<Vec<String>, String> {
         let own = Map::from_iter([("flavors".to_owned(), flavors)]);
         match read(&own, "asya-platform") {
             Ok(names) => Ok(names.into_iter().map(String::from).collect()),
-            Err(fault) => Err(fault.text()),
+            Err(error) => {
+                let texts = error.diagnostics().iter().map(Diagnostic::text);
+                Err(texts.collect::<Vec<_>>().join("; "))
+            }
         }
     }
 
@@ -106,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_all_told_in_the_order_of_the_list() {
+    fn all_errors_are_reported_in_the_order_of_the_list() {
         let nine: Vec<String> = (1..=9).map(|n| format!("flavor-{n}")).collect();
         let cases = [
             (

@@ -2,7 +2,8 @@
 
 use actor::platform::Platform;
 use actor::status::{ConditionType, StatusReason};
-use function_kit::{Fault, overlay};
+use function_kit::{Code, Diagnostic, Location, StepError, locate_setting, overlay};
+use merge::FieldPath;
 use serde_json::{Map, Value};
 
 use crate::fetch::EnvironmentConfig;
@@ -12,6 +13,8 @@ use crate::fetch::EnvironmentConfig;
 pub(crate) struct Settings {
     /// The settings as they were written.
     pub(crate) document: Map<String, Value>,
+    /// Those of the step's input alone.
+    input: Option<Map<String, Value>>,
     written_in: Written,
 }
 
@@ -31,28 +34,33 @@ impl Settings {
     pub(crate) fn of(
         found: Vec<EnvironmentConfig>,
         input: Option<Map<String, Value>>,
-    ) -> Result<Option<Self>, Fault> {
+    ) -> Result<Option<Self>, StepError> {
         if found.len() > 1 {
             let names: Vec<_> = found.iter().map(|config| config.name.as_str()).collect();
-            return Err(invalid(format!(
-                "the Composition's requirement 'platform' matches {} EnvironmentConfigs ({}): select one by name",
+            let message = format!(
+                "the Composition's requirement 'platform' matches {} EnvironmentConfigs ({})",
                 names.len(),
                 names.join(", ")
-            )));
+            );
+            let location = Location::platform(FieldPath::default());
+            let diagnostic = Diagnostic::error(Code::SeveralPlatforms, location, message);
+            return Err(invalid(diagnostic.help("select one by name")));
         }
         let Some(config) = found.into_iter().next() else {
             return Ok(input.map(|document| Self {
+                input: Some(document.clone()),
                 document,
                 written_in: Written::Input,
             }));
         };
         let name = config.name.clone();
         let mut document = config.into_document().map_err(|kind| {
-            invalid(format!(
-                "EnvironmentConfig {name:?}: data must be a map of settings, found {kind}"
-            ))
+            let message =
+                format!("EnvironmentConfig {name:?}: data must be a map of settings, found {kind}");
+            let location = Location::platform(["data"]);
+            invalid(Diagnostic::error(Code::InvalidPlatform, location, message))
         })?;
-        let written_in = if let Some(input) = input {
+        let written_in = if let Some(input) = input.clone() {
             overlay(&mut document, input);
             Written::Both(name)
         } else {
@@ -60,6 +68,7 @@ impl Settings {
         };
         Ok(Some(Self {
             document,
+            input,
             written_in,
         }))
     }
@@ -73,9 +82,10 @@ impl Settings {
     ///
     /// # Errors
     /// The first setting that does not have its type.
-    pub(crate) fn parse(&self) -> Result<Platform, Fault> {
+    pub(crate) fn parse(&self) -> Result<Platform, StepError> {
         Platform::parse(Value::Object(self.document.clone())).map_err(|error| {
-            invalid(match &self.written_in {
+            let location = self.locate(&error.path);
+            let message = match &self.written_in {
                 Written::EnvironmentConfig(name) => {
                     format!("EnvironmentConfig {name:?}: {}", error.under("data"))
                 }
@@ -83,20 +93,32 @@ impl Settings {
                 Written::Both(name) => format!(
                     "EnvironmentConfig {name:?} with 'platform' of this step's input laid over: {error}"
                 ),
-            })
+            };
+            invalid(Diagnostic::error(Code::InvalidPlatform, location, message))
         })
+    }
+
+    /// The document and field that gave `path` of the settings.
+    fn locate(&self, path: &FieldPath) -> Location {
+        let base = match self.written_in {
+            Written::Input => None,
+            Written::EnvironmentConfig(_) | Written::Both(_) => Some(&self.document),
+        };
+        locate_setting(base, self.input.as_ref(), path)
     }
 }
 
-/// There are no settings at all. `name` is the EnvironmentConfig looked for.
-pub(crate) fn missing(name: &str) -> Fault {
-    let message = format!(
-        "no platform settings: create EnvironmentConfig {name:?} with an entry under data.transports"
-    );
-    Fault::new(StatusReason::TransportError, message)
+/// There are no settings at all. `name` is the EnvironmentConfig that is asked for.
+pub(crate) fn missing(name: &str) -> StepError {
+    let location = Location::platform(FieldPath::default());
+    let diagnostic = Diagnostic::error(Code::PlatformMissing, location, "no platform settings");
+    let diagnostic = diagnostic.help(format!(
+        "create EnvironmentConfig {name:?} with an entry under data.transports"
+    ));
+    StepError::new(StatusReason::TransportError, diagnostic)
         .on(ConditionType::TransportReady, "PlatformMissing")
 }
 
-fn invalid(message: String) -> Fault {
-    Fault::config(message).on(ConditionType::TransportReady, "PlatformInvalid")
+fn invalid(diagnostic: Diagnostic) -> StepError {
+    StepError::config(diagnostic).on(ConditionType::TransportReady, "PlatformInvalid")
 }

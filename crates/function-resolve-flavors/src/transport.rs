@@ -2,8 +2,8 @@
 
 use actor::platform::Platform;
 use actor::queue::RESOURCE_NAME;
-use actor::status::{ConditionType, StatusReason};
-use function_kit::{Call, Fault, report, value};
+use actor::status::ConditionType;
+use function_kit::{Call, Code, Diagnostic, Location, StepError, value};
 use serde_json::{Map, Value};
 
 use crate::kind_of;
@@ -21,30 +21,48 @@ pub(crate) fn effective(
     call: &Call,
     resolved: &Map<String, Value>,
     platform: &Platform,
-) -> Result<String, Fault> {
-    let (name, source) = match resolved.get("transport") {
-        Some(Value::String(name)) => (name.clone(), ""),
+) -> Result<String, StepError> {
+    let field = || Location::actor(["spec", "transport"]);
+    let (name, source, named_at) = match resolved.get("transport") {
+        Some(Value::String(name)) => (name.clone(), "", field()),
         Some(other) => {
             let message = format!(
                 "spec.transport must be the name of a transport, found {}",
                 kind_of(other)
             );
-            let fault = Fault::config(message);
-            return Err(fault.on(ConditionType::TransportReady, "ConfigError"));
+            let error = Diagnostic::error(Code::InvalidValue, field(), message);
+            return Err(StepError::config(error).on(ConditionType::TransportReady, "ConfigError"));
         }
         None => match of_live_queue(call, platform)? {
-            Some(name) => (name, OF_LIVE_QUEUE),
-            None => (platform.default_transport()?.to_owned(), DEFAULT),
+            Some(name) => (name, OF_LIVE_QUEUE, field()),
+            None => {
+                let default = platform
+                    .default_transport()
+                    .map_err(|error| call.transport_error(&error, field()))?;
+                let named_at = match &platform.default_transport {
+                    Some(_) => call.locate_setting(&["defaultTransport"].into()),
+                    None => field(),
+                };
+                (default.to_owned(), DEFAULT, named_at)
+            }
         },
     };
     match platform.transport(&name) {
         Ok(_) => Ok(name),
-        Err(error) => Err(unusable(format!("{}{source}", report(&error)))),
+        Err(error) => {
+            let mut error = error.diagnostic(named_at, |path| call.locate_setting(&path));
+            // The source is the last thing that is said.
+            match &mut error.help {
+                Some(help) => help.push_str(source),
+                None => error.message.push_str(source),
+            }
+            Err(StepError::transport(error))
+        }
     }
 }
 
 /// The transport of the live queue; none where there is no queue yet.
-fn of_live_queue(call: &Call, platform: &Platform) -> Result<Option<String>, Fault> {
+fn of_live_queue(call: &Call, platform: &Platform) -> Result<Option<String>, StepError> {
     if let Some(name) = call.live_transport() {
         return Ok(Some(name.to_owned()));
     }
@@ -59,20 +77,28 @@ fn of_live_queue(call: &Call, platform: &Platform) -> Result<Option<String>, Fau
     let default = platform.default_transport.as_deref();
     match candidates[..] {
         [only] => Ok(Some(only.to_owned())),
-        [] => Err(unusable(format!(
-            "the live queue is of type {type:?}, of which the platform's settings enable no transport: enable it there again, or drain the queue, delete and create the actor"
-        ))),
+        [] => Err(unusable(
+            call.locate_setting(&["transports"].into()),
+            format!(
+                "the live queue is of type {type:?}, of which the platform's settings enable no transport"
+            ),
+            "enable it there again, or drain the queue, delete and create the actor",
+        )),
         _ if candidates.iter().any(|name| Some(*name) == default) => Ok(default.map(str::to_owned)),
-        _ => Err(unusable(format!(
-            "the live queue does not say which transport it belongs to, and the platform's settings enable several of its type {type:?} ({}): name one in spec.transport",
-            candidates.join(", ")
-        ))),
+        _ => Err(unusable(
+            Location::actor(["spec", "transport"]),
+            format!(
+                "the live queue does not say which transport it belongs to, and the platform's settings enable several of its type {type:?} ({})",
+                candidates.join(", ")
+            ),
+            "name one in spec.transport",
+        )),
     }
 }
 
-fn unusable(message: String) -> Fault {
-    Fault::new(StatusReason::TransportError, message)
-        .on(ConditionType::TransportReady, "TransportError")
+fn unusable(location: Location, message: String, help: &str) -> StepError {
+    let error = Diagnostic::error(Code::LiveQueueWithoutTransport, location, message);
+    StepError::transport(error.help(help))
 }
 
 /// The enabled transports of that type, sorted. Whether they are well configured

@@ -3,6 +3,7 @@
 //! They are normalised in each document before the merge, so that a flavor's
 //! `minReplicas` and another's `minReplicaCount` are the same field.
 
+use merge::{FieldPath, Segment};
 use serde_json::{Map, Value};
 
 /// Each alias and the field that it means.
@@ -13,12 +14,35 @@ pub const ALIASES: [(&str, &str); 2] = [
 
 /// One document spells the same field twice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("scaling.{alias} and scaling.{field} are the same field: keep one of them")]
+#[error("scaling.{alias} and scaling.{field} are the same field")]
 pub struct AliasError {
     /// The alias.
     pub alias: &'static str,
     /// The field's own name.
     pub field: &'static str,
+}
+
+impl AliasError {
+    /// What to do about it.
+    pub const HELP: &str = "keep one of them";
+}
+
+/// The path as `document` writes it: with an alias where the document uses that spelling.
+pub fn as_written(document: &Map<String, Value>, path: &FieldPath) -> FieldPath {
+    let scaling = document.get("scaling").and_then(Value::as_object);
+    let alias_of = |field: &str| {
+        let scaling = scaling?;
+        let (alias, _) = ALIASES.into_iter().find(|(_, name)| *name == field)?;
+        (!scaling.contains_key(field) && scaling.contains_key(alias)).then_some(alias)
+    };
+    match path.segments() {
+        [Segment::Key(first), Segment::Key(field), rest @ ..] if first == "scaling" => {
+            let field = alias_of(field).unwrap_or(field);
+            let head = [Segment::from("scaling"), Segment::from(field)];
+            head.into_iter().chain(rest.iter().cloned()).collect()
+        }
+        _ => path.clone(),
+    }
 }
 
 /// Renames the aliases in `spec.scaling`.
@@ -48,6 +72,21 @@ pub fn normalise_aliases(spec: &mut Map<String, Value>) -> Result<(), AliasError
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_path_is_spelt_as_the_document_spells_it() {
+        let document = json!({"scaling": {"minReplicas": 1, "maxReplicaCount": 2}});
+        for (field, written) in [
+            ("minReplicaCount", "minReplicas"),
+            ("maxReplicaCount", "maxReplicaCount"),
+            ("queueLength", "queueLength"),
+        ] {
+            let path = as_written(document.as_object().unwrap(), &["scaling", field].into());
+            assert_eq!(path, ["scaling", written].into());
+        }
+        let other = ["image"].into();
+        assert_eq!(as_written(document.as_object().unwrap(), &other), other);
+    }
 
     #[test]
     fn aliases_become_fields() {

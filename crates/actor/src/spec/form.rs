@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{INLINE_POD_FIELDS, Spec};
+use crate::diagnostic::Code;
 
 /// The forms that exclude inline pod fields: where these belong instead, and the
 /// one that may stand beside the form all the same.
@@ -51,6 +52,36 @@ pub enum FormError {
         /// The field.
         field: &'static str,
     },
+}
+
+impl FormError {
+    /// The code of its diagnostic.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::None => Code::NothingToRun,
+            Self::Both => Code::WorkloadAndReference,
+            Self::Beside { .. } => Code::FieldBesideWorkload,
+            Self::BindsNothing { .. } => Code::BindingWithoutTarget,
+        }
+    }
+
+    /// The top-level field that is wrong; none where one is missing.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Both => Some("workloadRef"),
+            Self::Beside { field, .. } | Self::BindsNothing { field } => Some(field),
+        }
+    }
+
+    /// The top-level field that it does not go with.
+    pub fn other_field(&self) -> Option<&'static str> {
+        match self {
+            Self::None | Self::BindsNothing { .. } => None,
+            Self::Both => Some("workload"),
+            Self::Beside { form, .. } => Some(form),
+        }
+    }
 }
 
 impl Form {

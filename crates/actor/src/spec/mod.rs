@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use merge::{FieldPath, Segment};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -21,7 +22,7 @@ mod resiliency;
 mod scaling;
 mod workload;
 
-pub use aliases::{ALIASES, AliasError, normalise_aliases};
+pub use aliases::{ALIASES, AliasError, as_written, normalise_aliases};
 pub use binding::{Binding, BindingStrategy, RuntimeAdapter, WorkloadRef};
 pub use fields::{
     INFRASTRUCTURE, INLINE_POD_FIELDS, KNOWN_FIELDS, KNOWN_INSIDE, LEGACY_MACHINERY, MACHINERY,
@@ -359,6 +360,22 @@ impl Spec {
             .filter(|given| own.iter().all(|own| own.name() != given.name()))
             .cloned();
         own.iter().cloned().chain(given).collect()
+    }
+
+    /// Where the last variable called `name` of [`Spec::runtime_env`] stands in the spec.
+    pub fn path_in_runtime_env(&self, name: &str) -> FieldPath {
+        let in_list = |list: &[&str], env: &[EnvVar]| {
+            let index = env.iter().rposition(|variable| variable.name() == name)?;
+            let list = list.iter().copied().map(Segment::from);
+            Some(list.chain([index.into()]).collect())
+        };
+        let own = match (&self.workload, &self.runtime) {
+            (Some(workload), _) => workload.path_in_runtime_env(name),
+            (None, Some(runtime)) => in_list(&["runtime", "env"], &runtime.env),
+            (None, None) => None,
+        };
+        own.or_else(|| in_list(&["env"], &self.env))
+            .unwrap_or_else(|| ["env"].into())
     }
 }
 

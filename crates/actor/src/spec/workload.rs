@@ -1,5 +1,6 @@
 //! `spec.workload`: the pod template of the user's own.
 
+use merge::{FieldPath, Segment};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -64,6 +65,25 @@ impl Workload {
         variables
             .filter_map(|variable| EnvVar::deserialize(variable).ok())
             .collect()
+    }
+
+    /// Where the last variable of that name of the template's `asya-runtime` stands in the spec.
+    pub(super) fn path_in_runtime_env(&self, name: &str) -> Option<FieldPath> {
+        let mut containers = self.containers().iter();
+        let container = containers
+            .position(|container| container["name"].as_str() == Some(RUNTIME_CONTAINER))?;
+        let env = self.runtime()?["env"].as_array()?;
+        let variable = env.iter().rposition(|variable| variable["name"] == name)?;
+        let path: [Segment; 7] = [
+            "workload".into(),
+            "template".into(),
+            "spec".into(),
+            "containers".into(),
+            container.into(),
+            "env".into(),
+            variable.into(),
+        ];
+        Some(path.into())
     }
 }
 

@@ -1,27 +1,33 @@
 //! `scaling.advanced`: a formula over the triggers, and what goes with it.
 
 use actor::spec::Scaling;
-use function_kit::Call;
+use function_kit::{Call, Code, Diagnostic};
 use serde_json::Value;
 
 use super::triggers::Trigger;
-use super::{formula, set_by};
+use super::{formula, locate};
 use crate::queue_trigger;
 
 const METRIC_TYPES: [&str; 2] = ["AverageValue", "Value"];
 
-pub(super) fn faults(call: &Call, scaling: &Scaling) -> Vec<String> {
+pub(super) fn check(call: &Call, scaling: &Scaling) -> Vec<Diagnostic> {
     let advanced = &scaling.advanced;
-    let origin = |field: &str| set_by(call, ["advanced", field]);
+    let at = |field: &str| locate(call, ["advanced", field]);
+    let set_by = |field: &str| format!("set by {}", at(field).source);
+    let error = |field: &str, message: String, help: String| {
+        Diagnostic::error(Code::InvalidFormula, at(field), message).help(help)
+    };
     let formula = advanced.formula.as_deref().filter(|text| !text.is_empty());
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
 
     if let Some(name) = advanced.metric_type.as_deref()
         && !METRIC_TYPES.contains(&name)
     {
-        let (origin, known) = (origin("metricType"), METRIC_TYPES.join(", "));
-        faults.push(format!(
-            "scaling.advanced.metricType is {name:?} ({origin}): set one of {known}"
+        let origin = set_by("metricType");
+        errors.push(error(
+            "metricType",
+            format!("scaling.advanced.metricType is {name:?} ({origin})"),
+            format!("set one of {}", METRIC_TYPES.join(", ")),
         ));
     }
     let numbers = [
@@ -38,25 +44,37 @@ pub(super) fn faults(call: &Call, scaling: &Scaling) -> Vec<String> {
             f64::MIN,
         ),
     ];
-    for (field, value, wanted, least) in numbers {
+    for (field, value, expected, least) in numbers {
         if let Some(value) = value
             && !number(value).is_some_and(|number| number >= least)
         {
-            let origin = origin(field);
-            faults.push(format!(
-                "scaling.advanced.{field} is {value} ({origin}): set {wanted}"
+            errors.push(error(
+                field,
+                format!("scaling.advanced.{field} is {value} ({})", set_by(field)),
+                format!("set {expected}"),
             ));
         }
     }
     if let Some(formula) = formula {
-        let origin = origin("formula");
+        let origin = set_by("formula");
         if advanced.target.is_none() {
-            faults.push(format!(
-                "scaling.advanced.formula ({origin}) needs scaling.advanced.target: set how much of the formula's value one replica shall bear"
+            errors.push(error(
+                "formula",
+                format!("scaling.advanced.formula ({origin}) needs scaling.advanced.target"),
+                "set the value of the formula that one replica can take".to_owned(),
             ));
         }
-        faults.extend(unknown_trigger(formula, scaling, &origin));
-        return faults;
+        let unknown = unknown_trigger(formula, scaling);
+        errors.extend(unknown.map(|(name, known)| {
+            error(
+                "formula",
+                format!(
+                    "scaling.advanced.formula ({origin}) uses {name:?}, which is no trigger that a formula can use"
+                ),
+                format!("there are {known}"),
+            )
+        }));
+        return errors;
     }
     let without_formula = [
         ("formula", advanced.formula.is_some()),
@@ -65,24 +83,26 @@ pub(super) fn faults(call: &Call, scaling: &Scaling) -> Vec<String> {
         ("metricType", advanced.metric_type.is_some()),
     ];
     if let Some((field, _)) = without_formula.into_iter().find(|(_, given)| *given) {
-        let origin = origin(field);
-        faults.push(format!(
-            "scaling.advanced.{field} ({origin}) needs a formula: set scaling.advanced.formula, or leave it out"
+        errors.push(error(
+            field,
+            format!(
+                "scaling.advanced.{field} ({}) needs a formula",
+                set_by(field)
+            ),
+            "set scaling.advanced.formula, or leave it out".to_owned(),
         ));
     }
-    faults
+    errors
 }
 
-fn unknown_trigger(formula: &str, scaling: &Scaling, origin: &str) -> Option<String> {
+/// The first name of the formula that is no trigger's, and the names that there are.
+fn unknown_trigger<'a>(formula: &'a str, scaling: &Scaling) -> Option<(&'a str, String)> {
     let mut known = vec![queue_trigger::NAME];
     let external = Trigger::all(scaling).filter(|trigger| !trigger.reads_pods());
     known.extend(external.filter_map(|trigger| trigger.name()));
     let names = formula::names(formula);
     let unknown = names.into_iter().find(|name| !known.contains(name))?;
-    Some(format!(
-        "scaling.advanced.formula ({origin}) uses {unknown:?}, which is no trigger that a formula can use: there are {}",
-        known.join(", ")
-    ))
+    Some((unknown, known.join(", ")))
 }
 
 /// A number, or a text that holds one.

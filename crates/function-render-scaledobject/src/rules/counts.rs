@@ -1,9 +1,9 @@
 //! Numbers of replicas, seconds and messages.
 
 use actor::spec::Scaling;
-use function_kit::Call;
+use function_kit::{Call, Code, Diagnostic, Location};
 
-use super::{NUMBER_MAX, set_by};
+use super::{NUMBER_MAX, locate};
 
 /// A number of `spec.scaling`: what the spec gives, what holds, the least allowed.
 struct Count {
@@ -23,17 +23,22 @@ impl Count {
         }
     }
 
+    /// The document and field that give the number, or could.
+    fn locate(&self, call: &Call) -> Location {
+        locate(call, [self.field])
+    }
+
     /// The number, and where it comes from.
-    fn said(&self, call: &Call) -> String {
+    fn describe(&self, call: &Call) -> String {
         let origin = match self.given {
-            Some(_) => set_by(call, [self.field]),
+            Some(_) => format!("set by {}", self.locate(call).source),
             None => "the default".to_owned(),
         };
         format!("scaling.{} {} ({origin})", self.field, self.value)
     }
 }
 
-pub(super) fn faults(call: &Call, scaling: &Scaling) -> Vec<String> {
+pub(super) fn check(call: &Call, scaling: &Scaling) -> Vec<Diagnostic> {
     let min = Count::of(
         "minReplicaCount",
         scaling.min_replica_count,
@@ -69,26 +74,44 @@ pub(super) fn faults(call: &Call, scaling: &Scaling) -> Vec<String> {
             1,
         ),
     ];
-    let mut faults: Vec<String> = [&min, &max, &idle]
+    let error = |count: &Count, message: String| {
+        Diagnostic::error(Code::ScalingOutOfRange, count.locate(call), message)
+    };
+    let mut errors: Vec<Diagnostic> = [&min, &max, &idle]
         .into_iter()
         .chain(&others)
         .filter(|count| !(count.least..=NUMBER_MAX).contains(&count.value))
         .map(|count| {
-            let (said, least) = (count.said(call), count.least);
-            format!("{said} is out of range: set a number from {least} to {NUMBER_MAX}")
+            let message = format!("{} is out of range", count.describe(call));
+            let least = count.least;
+            error(count, message).help(format!("set a number from {least} to {NUMBER_MAX}"))
         })
         .collect();
     if min.value > max.value {
-        let (min, max) = (min.said(call), max.said(call));
-        faults.push(format!(
-            "{min} is above {max}: lower the one or raise the other"
-        ));
+        let message = format!("{} is above {}", min.describe(call), max.describe(call));
+        // The default is nobody's to change.
+        let (wrong, other) = if min.given.is_some() {
+            (&min, &max)
+        } else {
+            (&max, &min)
+        };
+        errors.push(
+            error(wrong, message)
+                .related([other.locate(call)])
+                .help("lower the one or raise the other"),
+        );
     }
     if idle.given.is_some() && idle.value >= min.value {
-        let (idle, min) = (idle.said(call), min.said(call));
-        faults.push(format!(
-            "{idle} must be below {min}: lower it, or leave it out where minReplicaCount is 0"
-        ));
+        let message = format!(
+            "{} must be below {}",
+            idle.describe(call),
+            min.describe(call)
+        );
+        errors.push(
+            error(&idle, message)
+                .related([min.locate(call)])
+                .help("lower it, or leave it out where minReplicaCount is 0"),
+        );
     }
-    faults
+    errors
 }

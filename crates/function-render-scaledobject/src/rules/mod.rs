@@ -11,7 +11,7 @@ mod formula;
 mod triggers;
 
 use actor::spec::Scaling;
-use function_kit::{Call, Identity};
+use function_kit::{Call, Code, Diagnostic, Identity, Location};
 use merge::{FieldPath, Segment};
 
 use crate::scaled_object::PAUSED_PREFIX;
@@ -20,36 +20,40 @@ use crate::target::Target;
 /// The largest number in KEDA's objects, which have 32 bits with a sign.
 const NUMBER_MAX: u32 = i32::MAX as u32;
 
-/// Everything that KEDA would refuse, one line each.
-pub(crate) fn faults(
+/// Everything that KEDA would refuse.
+pub(crate) fn check(
     call: &Call,
     identity: &Identity,
     scaling: &Scaling,
     target: &Target<'_>,
-) -> Vec<String> {
+) -> Vec<Diagnostic> {
     [
-        counts::faults(call, scaling),
-        fallback::faults(call, scaling),
-        advanced::faults(call, scaling),
-        triggers::faults(call, scaling, target),
+        counts::check(call, scaling),
+        fallback::check(call, scaling),
+        advanced::check(call, scaling),
+        triggers::check(call, scaling, target),
         Vec::from_iter(paused_replicas(identity)),
     ]
     .concat()
 }
 
-/// Who set a field of `spec.scaling`, for messages.
-fn set_by<S: Into<Segment>>(call: &Call, path: impl IntoIterator<Item = S>) -> String {
+/// The document and field that gave a path below `spec.scaling`.
+fn locate<S: Into<Segment>>(call: &Call, path: impl IntoIterator<Item = S>) -> Location {
     let path = path.into_iter().map(Into::into);
     let path: FieldPath = std::iter::once(Segment::from("scaling"))
         .chain(path)
         .collect();
-    format!("set by {}", call.origin(&path))
+    call.locate(&path)
 }
 
 /// The annotation that pauses KEDA at a number of replicas, if it holds none.
-fn paused_replicas(identity: &Identity) -> Option<String> {
+fn paused_replicas(identity: &Identity) -> Option<Diagnostic> {
     let key = format!("{PAUSED_PREFIX}-replicas");
     let text = identity.annotations.get(&key)?;
     let is_count = text.parse::<u32>().is_ok_and(|count| count <= NUMBER_MAX);
-    (!is_count).then(|| format!("annotation {key} is {text:?}: set a number of replicas"))
+    (!is_count).then(|| {
+        let location = Location::actor(["metadata", "annotations", key.as_str()]);
+        let message = format!("annotation {key} is {text:?}");
+        Diagnostic::error(Code::InvalidPause, location, message).help("set a number of replicas")
+    })
 }

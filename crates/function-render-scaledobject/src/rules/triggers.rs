@@ -1,11 +1,11 @@
 //! `scaling.additionalTriggers`.
 
 use actor::spec::Scaling;
-use function_kit::Call;
+use function_kit::{Call, Code, Diagnostic};
 use merge::Segment;
 use serde_json::{Map, Value};
 
-use super::set_by;
+use super::locate;
 use crate::queue_trigger;
 use crate::target::Target;
 
@@ -43,86 +43,96 @@ impl<'a> Trigger<'a> {
     }
 }
 
-pub(super) fn faults(call: &Call, scaling: &Scaling, target: &Target<'_>) -> Vec<String> {
+/// What is wrong with one trigger: the field in it, and the message.
+type Problem = (&'static str, String);
+
+pub(super) fn check(call: &Call, scaling: &Scaling, target: &Target<'_>) -> Vec<Diagnostic> {
     let mut taken = vec![queue_trigger::NAME];
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for (index, trigger) in Trigger::all(scaling).enumerate() {
         let duplicate = trigger.name().filter(|name| taken.contains(name));
         taken.extend(trigger.name());
         let found = [
             required(&trigger),
             metadata(&trigger),
-            duplicate.map(|name| format!("its name {name:?} is taken: give it another")),
+            duplicate.map(|name| {
+                let problem = format!("its name {name:?} is taken: give it another");
+                ("name", problem)
+            }),
             cached(&trigger),
             metric_type(&trigger),
             requests(&trigger, target),
         ];
-        let origin = set_by(call, [Segment::from("additionalTriggers"), index.into()]);
-        let place = format!("scaling.additionalTriggers[{index}] ({origin})");
-        faults.extend(
-            found
-                .into_iter()
-                .flatten()
-                .map(|fault| format!("{place}: {fault}")),
-        );
+        let item = [Segment::from("additionalTriggers"), index.into()];
+        let origin = locate(call, item.clone()).source;
+        for (field, problem) in found.into_iter().flatten() {
+            let location = locate(call, item.clone().into_iter().chain([field.into()]));
+            let message =
+                format!("scaling.additionalTriggers[{index}] (set by {origin}): {problem}");
+            errors.push(Diagnostic::error(Code::InvalidTrigger, location, message));
+        }
     }
-    faults
+    errors
 }
 
-fn required(trigger: &Trigger<'_>) -> Option<String> {
+fn required(trigger: &Trigger<'_>) -> Option<Problem> {
     let Trigger(fields) = trigger;
     if trigger.text("type").is_none() {
-        return Some("type is missing: set the name of a KEDA scaler".to_owned());
+        let problem = "type is missing: set the name of a KEDA scaler";
+        return Some(("type", problem.to_owned()));
     }
     if fields.contains_key("name") && trigger.name().is_none() {
-        return Some("name must be a text".to_owned());
+        return Some(("name", "name must be a text".to_owned()));
     }
     let reference = fields.get("authenticationRef")?;
     let is_named = reference["name"]
         .as_str()
         .is_some_and(|name| !name.is_empty());
     (!is_named).then(|| {
-        "authenticationRef.name is missing: set the name of a TriggerAuthentication".to_owned()
+        let problem = "authenticationRef.name is missing: set the name of a TriggerAuthentication";
+        ("authenticationRef", problem.to_owned())
     })
 }
 
-fn metadata(trigger: &Trigger<'_>) -> Option<String> {
+fn metadata(trigger: &Trigger<'_>) -> Option<Problem> {
     let Some(metadata) = trigger.0.get("metadata").and_then(Value::as_object) else {
-        return Some("metadata is missing: set what the scaler needs to know".to_owned());
+        let problem = "metadata is missing: set what the scaler needs to know";
+        return Some(("metadata", problem.to_owned()));
     };
     let is_nested = |value: &Value| value.is_array() || value.is_object();
     let (key, _) = metadata.iter().find(|(_, value)| is_nested(value))?;
-    Some(format!(
-        "metadata.{key} must be a text, a number, true or false"
-    ))
+    let problem = format!("metadata.{key} must be a text, a number, true or false");
+    Some(("metadata", problem))
 }
 
-fn cached(trigger: &Trigger<'_>) -> Option<String> {
-    let is_cached = trigger.0.get("useCachedMetrics")?;
+fn cached(trigger: &Trigger<'_>) -> Option<Problem> {
+    const FIELD: &str = "useCachedMetrics";
+    let is_cached = trigger.0.get(FIELD)?;
     if !is_cached.is_boolean() {
-        return Some("useCachedMetrics must be true or false".to_owned());
+        return Some((FIELD, format!("{FIELD} must be true or false")));
     }
     (*is_cached == Value::Bool(true) && trigger.is_any_of(&NOT_CACHED)).then(|| {
-        format!(
-            "useCachedMetrics is not possible with types {}",
-            NOT_CACHED.join(", ")
-        )
+        let types = NOT_CACHED.join(", ");
+        (FIELD, format!("{FIELD} is not possible with types {types}"))
     })
 }
 
-fn metric_type(trigger: &Trigger<'_>) -> Option<String> {
-    let name = trigger.0.get("metricType")?;
+fn metric_type(trigger: &Trigger<'_>) -> Option<Problem> {
+    const FIELD: &str = "metricType";
+    let name = trigger.0.get(FIELD)?;
     if !METRIC_TYPES.iter().any(|known| name == known) {
         let known = METRIC_TYPES.join(", ");
-        return Some(format!("metricType is {name}: set one of {known}"));
+        return Some((FIELD, format!("metricType is {name}: set one of {known}")));
     }
-    (name == "Utilization" && !trigger.reads_pods())
-        .then(|| "metricType \"Utilization\" is possible with types cpu and memory only".to_owned())
+    (name == "Utilization" && !trigger.reads_pods()).then(|| {
+        let problem = "metricType \"Utilization\" is possible with types cpu and memory only";
+        (FIELD, problem.to_owned())
+    })
 }
 
 /// Containers without the resource that a trigger reads. A `LimitRange` may give it
 /// to the pods, which cannot be seen from here.
-fn requests(trigger: &Trigger<'_>, target: &Target<'_>) -> Option<String> {
+fn requests(trigger: &Trigger<'_>, target: &Target<'_>) -> Option<Problem> {
     let resource = trigger.text("type").filter(|_| trigger.reads_pods())?;
     let only = trigger
         .0
@@ -130,9 +140,10 @@ fn requests(trigger: &Trigger<'_>, target: &Target<'_>) -> Option<String> {
         .and_then(|metadata| metadata["containerName"].as_str());
     let without = target.without(resource, only);
     (!without.is_empty()).then(|| {
-        format!(
+        let problem = format!(
             "type {resource:?} needs a request for {resource} in every container that it reads, and there is none in {}: add it, even where a LimitRange would",
             without.join(", ")
-        )
+        );
+        ("type", problem)
     })
 }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Call;
-use crate::Fault;
+use crate::StepError;
 use crate::require::Requests;
 use crate::value::{into_pb, pb_to_json};
 
@@ -31,21 +31,21 @@ use crate::value::{into_pb, pb_to_json};
 pub const ASKED_KEY: &str = "asya.sh/asked";
 
 /// One of several steps.
-pub type Step<'a> = Box<dyn Fn(&mut Call) -> Result<(), Fault> + 'a>;
+pub type Step<'a> = Box<dyn Fn(&mut Call) -> Result<(), StepError> + 'a>;
 
 /// Runs several steps, one after the other. `choose` says which, from the request; all
 /// of them read the same input.
 pub fn run_steps<'a>(
     request: RunFunctionRequest,
-    choose: impl FnOnce(&Call) -> Result<Vec<Step<'a>>, Fault>,
+    choose: impl FnOnce(&Call) -> Result<Vec<Step<'a>>, StepError>,
 ) -> RunFunctionResponse {
     let mut call = Call::new(request);
     let asked_before = call.take_asked();
     let given = call.context.clone();
     let is_complete = choose(&call)
         .and_then(|steps| call.run_each(&steps, &asked_before))
-        .unwrap_or_else(|fault| {
-            call.fail(&fault);
+        .unwrap_or_else(|error| {
+            call.fail(&error);
             true
         });
     let open = Questions::open(&call.requests);
@@ -72,7 +72,7 @@ impl Call {
     }
 
     /// Runs the steps, and says whether all of them have run and know all they ask for.
-    fn run_each(&mut self, steps: &[Step], asked_before: &Questions) -> Result<bool, Fault> {
+    fn run_each(&mut self, steps: &[Step], asked_before: &Questions) -> Result<bool, StepError> {
         let mut ttl_seconds = 0;
         for step in steps {
             self.ttl_seconds = 0;
@@ -132,6 +132,7 @@ impl Questions {
 mod tests {
     use std::cell::RefCell;
 
+    use actor::diagnostic::{Code, Diagnostic, Location};
     use function_proto::v1::{Resource, Resources, Severity};
     use serde_json::Value;
 
@@ -247,7 +248,13 @@ mod tests {
     fn a_fault_ends_the_steps_and_what_was_returned_stays() {
         let ran = RefCell::new(false);
         let answer = run_steps(RunFunctionRequest::default(), |_| {
-            let faulty: Step = Box::new(|_| Err(Fault::config("no image")));
+            let faulty: Step = Box::new(|_| {
+                Err(StepError::config(Diagnostic::error(
+                    Code::ImageMissing,
+                    Location::actor(["spec", "image"]),
+                    "no image",
+                )))
+            });
             let later: Step = Box::new(|_| {
                 *ran.borrow_mut() = true;
                 Ok(())

@@ -1,10 +1,11 @@
-//! What earlier steps tell, as one call reads it and adds to it.
+//! The facts of the context, as one call reads them and adds to them.
 //!
-//! It stays in the context as it came: who set which field is read when somebody asks, and only
-//! what has changed is written again.
+//! They stay in the context as they came: who set which field is read only when it is asked for,
+//! and only what has changed is written again.
 
 use std::cell::OnceCell;
 
+use actor::diagnostic::{Diagnostic, Location};
 use actor::status::ConditionType;
 use merge::{FieldPath, Provenance};
 use pbjson_types::{Struct, value::Kind};
@@ -12,18 +13,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Call;
-use crate::facts::{provenance, teller};
+use crate::facts::provenance;
 use crate::value::{self, into_pb};
 use crate::{FACTS_KEY, Note};
 
 /// The [`Facts`](crate::Facts) without the origins.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(super) struct Told {
-    /// Condition types that a step of this pass has returned already.
+pub(super) struct FactsBuffer {
+    /// Condition types that a step of this reconcile has returned already.
     pub(super) returned: Vec<String>,
-    notes: Vec<Note>,
-    /// Who set which field, once somebody has asked.
+    diagnostics: Vec<Note>,
+    /// Who set which field, once it was asked for.
     #[serde(skip)]
     origins: OnceCell<Provenance>,
     /// What differs from the context.
@@ -33,17 +34,18 @@ pub(super) struct Told {
 
 #[derive(Debug, Default, PartialEq)]
 struct Changed {
-    /// Everything that the context holds is to go.
+    /// Everything that the context holds is to be removed.
     all: bool,
     origins: bool,
     lists: bool,
 }
 
-impl Told {
+impl FactsBuffer {
     /// What the context holds; nothing where that has another form.
     pub(super) fn read(context: Option<&Struct>) -> Self {
-        let told = context.and_then(|context| value::map(context, &[FACTS_KEY]));
-        told.and_then(|told| value::read(told).ok())
+        let facts = context.and_then(|context| value::map(context, &[FACTS_KEY]));
+        facts
+            .and_then(|facts| value::read(facts).ok())
             .unwrap_or_default()
     }
 
@@ -51,6 +53,14 @@ impl Told {
     pub(super) fn add_returned(&mut self, r#type: &str) {
         if !self.returned.iter().any(|returned| returned == r#type) {
             self.returned.push(r#type.to_owned());
+            self.changed.lists = true;
+        }
+    }
+
+    /// Adds a diagnostic. The context may hold it already, from this step's previous call.
+    pub(super) fn add(&mut self, note: Note) {
+        if !self.diagnostics.contains(&note) {
+            self.diagnostics.push(note);
             self.changed.lists = true;
         }
     }
@@ -72,7 +82,7 @@ impl Told {
         let origins = origins.map(|origins| origins.to_json());
         let lists = [
             ("returned", json!(self.returned)),
-            ("notes", json!(self.notes)),
+            ("diagnostics", json!(self.diagnostics)),
         ];
         for (key, value) in lists.into_iter().chain(origins.map(|it| ("origins", it))) {
             let is_empty = match &value {
@@ -90,16 +100,16 @@ impl Told {
 }
 
 impl Call {
-    /// Forgets what earlier steps, or this one in its call before, have told.
+    /// Forgets the facts of earlier steps, and those of this one in its call before.
     pub fn forget_facts(&mut self) {
-        self.told = Told::default();
-        self.told.changed.all = true;
+        self.facts = FactsBuffer::default();
+        self.facts.changed.all = true;
         self.set_origins(Provenance::default());
     }
 
     /// Which flavor set which field; what is absent is the actor's own.
     pub fn origins(&self) -> &Provenance {
-        self.told.origins.get_or_init(|| {
+        self.facts.origins.get_or_init(|| {
             let context = self.context.as_ref();
             let origins = context.and_then(|context| value::at(context, &[FACTS_KEY, "origins"]));
             origins
@@ -108,46 +118,41 @@ impl Call {
         })
     }
 
-    /// Tells which flavor set which field.
+    /// Sets which flavor set which field.
     pub fn set_origins(&mut self, origins: Provenance) {
-        self.told.origins = OnceCell::from(origins);
-        self.told.changed.origins = true;
+        self.facts.origins = OnceCell::from(origins);
+        self.facts.changed.origins = true;
     }
 
-    /// Who set the field at `path`, as a message names them.
+    /// The document and field that gave `path` of the resolved spec.
+    pub fn locate(&self, path: &FieldPath) -> Location {
+        Location::in_spec(self.origins(), path)
+    }
+
+    /// Who set the field at `path` of the resolved spec, as a message names them.
     pub fn origin(&self, path: &FieldPath) -> String {
-        teller(self.origins(), path)
+        self.locate(path).source.to_string()
     }
 
-    /// What steps have noticed for conditions that report-status owns.
+    /// The diagnostics of earlier steps, and of this one, each with its condition.
     pub fn notes(&self) -> &[Note] {
-        &self.told.notes
+        &self.facts.diagnostics
     }
 
-    /// Notes something for a condition that report-status owns. With a reason
-    /// the condition becomes False; without one its message grows.
-    pub fn note(
-        &mut self,
-        condition: ConditionType,
-        reason: Option<&str>,
-        message: impl Into<String>,
-    ) {
-        let note = Note {
+    /// Adds a diagnostic for a condition that report-status owns. With a reason the condition
+    /// becomes False; without one its message grows.
+    pub fn note(&mut self, condition: ConditionType, reason: Option<&str>, diagnostic: Diagnostic) {
+        self.facts.add(Note {
             condition: condition.to_string(),
             reason: reason.map(str::to_owned),
-            message: message.into(),
-        };
-        // The context may hold it already, from this step's previous call.
-        if !self.told.notes.contains(&note) {
-            self.told.notes.push(note);
-            self.told.changed.lists = true;
-        }
+            diagnostic,
+        });
     }
 
-    /// Takes back the notes of which that is not so.
+    /// Removes the notes for which `is_kept` is not so.
     pub fn retain_notes(&mut self, is_kept: impl FnMut(&Note) -> bool) {
-        let before = self.told.notes.len();
-        self.told.notes.retain(is_kept);
-        self.told.changed.lists |= self.told.notes.len() != before;
+        let before = self.facts.diagnostics.len();
+        self.facts.diagnostics.retain(is_kept);
+        self.facts.changed.lists |= self.facts.diagnostics.len() != before;
     }
 }

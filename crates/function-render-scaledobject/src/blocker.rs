@@ -1,20 +1,30 @@
-//! What stands in the way of scaling though the spec is right.
+//! What blocks scaling although the spec is right.
 
 use actor::{KEDA_API_VERSION, health};
-use function_kit::{Call, SchemaAnswer, value};
+use function_kit::{Call, Code, Diagnostic, SchemaAnswer, value};
 use function_proto::v1::Capability;
 
 use crate::scaled_object;
 
 /// Why KEDA is not to scale this actor for now.
-pub(crate) enum Obstacle {
-    /// Another scaler acts on the workload; the text names it and says what to do.
-    ForeignScaler(String),
+pub(crate) enum Blocker {
+    /// Another scaler acts on the workload.
+    ForeignScaler(ForeignScaler),
     /// The cluster does not have KEDA.
     KedaNotInstalled,
 }
 
-impl Obstacle {
+/// A scaler of somebody else's on the same pods.
+pub(crate) struct ForeignScaler {
+    /// Which it is.
+    pub(crate) message: String,
+    /// What to do.
+    pub(crate) help: String,
+    /// The field of the spec that lets Asya scale the pods.
+    pub(crate) field: [&'static str; 2],
+}
+
+impl Blocker {
     /// Whether KEDA is known not to be there. Asks Crossplane for schemas while there is
     /// no ScaledObject yet.
     pub(crate) fn absence(call: &mut Call) -> Option<Self> {
@@ -31,9 +41,11 @@ impl Obstacle {
         let kind = value::text(health, &path("kind"))?;
         let name = value::text(health, &path("name"))?;
         let api_version = value::text(health, &path("apiVersion"))?;
-        Some(Self::ForeignScaler(format!(
-            "{kind} {name:?} ({api_version}) scales the actor's workload too: delete it, or set scaling.enabled to false"
-        )))
+        Some(Self::ForeignScaler(ForeignScaler {
+            message: format!("{kind} {name:?} ({api_version}) scales the actor's workload too"),
+            help: "delete it, or set scaling.enabled to false".to_owned(),
+            field: ["scaling", "enabled"],
+        }))
     }
 
     /// The reason of condition `ScalingReady`.
@@ -44,13 +56,23 @@ impl Obstacle {
         }
     }
 
-    /// What stands in the way, and what to do.
-    pub(crate) fn message(&self) -> String {
+    /// What blocks scaling, and what to do.
+    pub(crate) fn diagnostic(&self, call: &Call) -> Diagnostic {
         match self {
-            Self::ForeignScaler(message) => message.clone(),
-            Self::KedaNotInstalled => format!(
-                "KEDA is not installed, for the cluster does not serve ScaledObject of {KEDA_API_VERSION}: install KEDA, or set scaling.enabled to false; the actor runs without scaling"
-            ),
+            Self::ForeignScaler(scaler) => {
+                let location = call.locate(&scaler.field.into());
+                Diagnostic::warning(Code::ForeignScaler, location, &scaler.message)
+                    .help(&scaler.help)
+            }
+            Self::KedaNotInstalled => {
+                let location = call.locate(&["scaling", "enabled"].into());
+                let message = format!(
+                    "KEDA is not installed, because the cluster does not serve ScaledObject of {KEDA_API_VERSION}"
+                );
+                Diagnostic::warning(Code::KedaMissing, location, message).help(
+                    "install KEDA, or set scaling.enabled to false; the actor runs without scaling",
+                )
+            }
         }
     }
 }

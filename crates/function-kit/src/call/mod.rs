@@ -1,35 +1,37 @@
 //! One request on its way to its response.
 
-mod several;
-mod told;
+mod facts;
+mod pipeline;
+mod platform;
+mod spec;
 
-use actor::platform::Platform;
-use actor::spec::{ALIASES, Spec, normalise_aliases, without_machinery};
-use actor::status::{ConditionType, StatusReason};
+use actor::diagnostic::{Code, Diagnostic, Location};
+use actor::status::ConditionType;
 use function_proto::v1::{
     Capability, Condition, Ready, ResponseMeta, Result as FunctionResult, RunFunctionRequest,
     RunFunctionResponse, Severity, State, Status, Target,
 };
-use pbjson_types::{Duration, Struct, value::Kind};
+use merge::FieldPath;
+use pbjson_types::{Duration, Struct};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::identity::is_legacy;
-use crate::input::overlay;
 use crate::require::{Requests, SchemaAnswer};
-use crate::value::{into_pb, into_struct, struct_to_json, to_map};
-use told::Told;
+use crate::value::{into_pb, into_struct, struct_to_json};
+use facts::FactsBuffer;
 
-pub use several::{ASKED_KEY, Step, run_steps};
+pub use pipeline::{ASKED_KEY, Step, run_steps};
+pub use platform::locate_setting;
 
-use crate::{CommonInput, Fault, Identity, PLATFORM_KEY, SPEC_KEY, Subject, value, words};
+use crate::{Identity, StepError, Subject, sanitize, value};
 
 /// Runs one step: the request's desired state and context are carried over, the
-/// step adds to them, and a [`Fault`] becomes a Fatal response with every
+/// step adds to them, and a [`StepError`] becomes a Fatal response with every
 /// condition told.
 pub fn run(
     request: RunFunctionRequest,
-    step: impl FnOnce(&mut Call) -> Result<(), Fault>,
+    step: impl FnOnce(&mut Call) -> Result<(), StepError>,
 ) -> RunFunctionResponse {
     let mut call = Call::new(request);
     if let Err(fault) = step(&mut call) {
@@ -43,7 +45,7 @@ pub fn fatal(message: &str) -> RunFunctionResponse {
     RunFunctionResponse {
         results: vec![FunctionResult {
             severity: Severity::Fatal as i32,
-            message: words::message(message),
+            message: sanitize::message(message),
             ..FunctionResult::default()
         }],
         ..RunFunctionResponse::default()
@@ -60,7 +62,7 @@ pub struct Call {
     input: Option<Struct>,
     desired: Option<State>,
     context: Option<Struct>,
-    told: Told,
+    facts: FactsBuffer,
     requests: Requests,
     results: Vec<FunctionResult>,
     conditions: Vec<Condition>,
@@ -80,7 +82,7 @@ impl Call {
             observed,
             input: request.input,
             desired: request.desired,
-            told: Told::read(request.context.as_ref()),
+            facts: FactsBuffer::read(request.context.as_ref()),
             context: request.context,
             requests: Requests {
                 resources: request.required_resources,
@@ -110,113 +112,23 @@ impl Call {
     }
 
     /// Which actor this is about.
-    pub fn identity(&self) -> Result<Identity, Fault> {
+    pub fn identity(&self) -> Result<Identity, StepError> {
         Identity::read(&self.xr)
-    }
-
-    /// The actor's own spec, as its user wrote it: without Crossplane's fields,
-    /// aliases normalised.
-    pub fn own_spec(&self) -> Result<Map<String, Value>, Fault> {
-        let spec = value::map(&self.xr, &["spec"])
-            .map(to_map)
-            .unwrap_or_default();
-        let mut spec = without_machinery(spec, is_legacy(&self.xr));
-        normalise_aliases(&mut spec).map_err(|error| Fault::config(format!("spec.{error}")))?;
-        Ok(spec)
-    }
-
-    /// The resolved spec, as a document: that of the desired XR, else that of
-    /// the context, else the actor's own.
-    pub fn resolved_document(&self) -> Result<Map<String, Value>, Fault> {
-        match self.handed_on_spec() {
-            Some(spec) => {
-                let mut spec = to_map(spec);
-                normalise_aliases(&mut spec)
-                    .map_err(|error| Fault::config(format!("spec.{error}")))?;
-                Ok(spec)
-            }
-            None => self.own_spec(),
-        }
-    }
-
-    /// Whether the resolved spec has that top-level field, which [`Spec`] may not know.
-    pub fn spec_has(&self, field: &str) -> bool {
-        let own = || value::map(&self.xr, &["spec"]);
-        let value = self
-            .handed_on_spec()
-            .or_else(own)
-            .and_then(|spec| spec.fields.get(field));
-        value.is_some_and(|value| !matches!(value.kind, None | Some(Kind::NullValue(_))))
-    }
-
-    /// The resolved spec, as resolve-flavors handed it on.
-    fn handed_on_spec(&self) -> Option<&Struct> {
-        let in_context = || value::map(self.context.as_ref()?, &[SPEC_KEY]);
-        self.desired_xr("spec").or_else(in_context)
-    }
-
-    /// The resolved spec.
-    ///
-    /// # Errors
-    /// The first field that does not have its type, with who set it.
-    pub fn spec(&self) -> Result<Spec, Fault> {
-        let handed_on = self.handed_on_spec().filter(|spec| !has_aliases(spec));
-        if let Some(spec) = handed_on.and_then(|spec| value::read(spec).ok()) {
-            return Ok(spec);
-        }
-        let document = Value::Object(self.resolved_document()?);
-        Spec::parse(document).map_err(|error| {
-            let origin = self.origin(&error.path);
-            Fault::config(format!("{} (set by {origin})", error.under("spec")))
-                .on(ConditionType::WorkloadReady, "ConfigError")
-        })
     }
 
     /// The step's input.
     ///
     /// # Errors
     /// When the Composition gives one that does not have the step's form.
-    pub fn input<T: DeserializeOwned + Default>(&self) -> Result<T, Fault> {
+    pub fn input<T: DeserializeOwned + Default>(&self) -> Result<T, StepError> {
         let Some(input) = &self.input else {
             return Ok(T::default());
         };
         serde_json::from_value(struct_to_json(input)).map_err(|error| {
-            Fault::config(format!(
-                "the Composition's input for this step is invalid: {error}"
-            ))
+            let location = Location::input(FieldPath::default());
+            let message = format!("the Composition's input for this step is invalid: {error}");
+            StepError::config(Diagnostic::error(Code::InvalidInput, location, message))
         })
-    }
-
-    /// The platform's settings as a document: those that resolve-flavors handed
-    /// on, with this step's input laid over. None where neither says anything.
-    pub fn platform_document(&self) -> Result<Option<Map<String, Value>>, Fault> {
-        let handed_on = self
-            .context
-            .as_ref()
-            .and_then(|context| value::map(context, &[PLATFORM_KEY]));
-        let over = self.input::<CommonInput>()?.platform;
-        Ok(match (handed_on.map(to_map), over) {
-            (Some(mut base), Some(over)) => {
-                overlay(&mut base, over);
-                Some(base)
-            }
-            (base, over) => base.or(over),
-        })
-    }
-
-    /// The platform's settings.
-    ///
-    /// # Errors
-    /// When there are none, or one does not have its type.
-    pub fn platform(&self) -> Result<Platform, Fault> {
-        let Some(document) = self.platform_document()? else {
-            return Err(Fault::new(
-                StatusReason::TransportError,
-                "no platform settings: run resolve-flavors before this step, or write them into the step's input under 'platform'",
-            )
-            .on(ConditionType::TransportReady, "PlatformMissing"));
-        };
-        parse_platform(document)
     }
 
     /// The observed composed object of that name.
@@ -367,39 +279,42 @@ impl Call {
         self.conditions.push(Condition {
             r#type: r#type.to_string(),
             status: status as i32,
-            reason: words::reason(reason).to_owned(),
+            reason: sanitize::reason(reason).to_owned(),
             message: message
                 .filter(|message| !message.is_empty())
-                .map(|message| words::message(&message)),
+                .map(|message| sanitize::message(&message)),
             target: Some(target as i32),
         });
     }
 
-    /// Ends the pipeline: one Fatal result for each message, and every condition
-    /// that no step of this pass has returned yet.
-    fn fail(&mut self, fault: &Fault) {
-        for message in fault.told() {
+    /// Ends the pipeline: one Fatal result for each diagnostic, all of them in the facts, and every
+    /// condition that no step of this reconcile has returned yet.
+    fn fail(&mut self, error: &StepError) {
+        for message in error.results() {
             self.results.push(FunctionResult {
                 severity: Severity::Fatal as i32,
-                message: words::message(&message),
-                reason: Some(fault.word.to_string()),
+                message: sanitize::message(&message),
+                reason: Some(error.reason.to_string()),
                 target: Some(Target::Composite as i32),
             });
         }
+        for note in error.notes() {
+            self.facts.add(note);
+        }
+        let text = error.to_string();
         for r#type in ConditionType::ALL {
-            let faulty = fault
-                .condition
-                .as_ref()
-                .filter(|(faulty, _)| *faulty == r#type);
+            let failed = error.condition.as_ref();
+            let failed = failed.filter(|(failed, _)| *failed == r#type);
             if self.is_returned(r#type) {
                 continue;
             }
-            match (r#type, faulty) {
+            match (r#type, failed) {
                 (ConditionType::ActorReady, _) => {
-                    self.condition(r#type, Some(false), fault.word.as_str(), Some(fault.text()));
+                    let reason = error.reason.as_str();
+                    self.condition(r#type, Some(false), reason, Some(text.clone()));
                 }
                 (_, Some((_, reason))) => {
-                    self.condition(r#type, Some(false), reason, Some(fault.text()));
+                    self.condition(r#type, Some(false), reason, Some(text.clone()));
                 }
                 // These two are shown only where they mean something.
                 (ConditionType::ScalingReady | ConditionType::TargetResolved, None)
@@ -419,7 +334,7 @@ impl Call {
         // speaks of that step's own previous call: Crossplane hands a step the
         // context of its last answer when it has fetched what the step asked for.
         let by_earlier_step = r#type == ConditionType::FlavorsResolved
-            && self.told.returned.iter().any(|returned| returned == name);
+            && self.facts.returned.iter().any(|returned| returned == name);
         by_earlier_step
             || self
                 .conditions
@@ -429,13 +344,13 @@ impl Call {
 
     fn into_response(mut self) -> RunFunctionResponse {
         for condition in &self.conditions {
-            self.told.add_returned(&condition.r#type);
+            self.facts.add_returned(&condition.r#type);
         }
         if let Some(context) = self.context.as_mut() {
-            self.told.write(context);
+            self.facts.write(context);
         } else {
             let mut context = Struct::default();
-            self.told.write(&mut context);
+            self.facts.write(&mut context);
             self.context = Some(context).filter(|context| !context.fields.is_empty());
         }
         RunFunctionResponse {
@@ -454,24 +369,4 @@ impl Call {
             ..RunFunctionResponse::default()
         }
     }
-}
-
-/// Whether fields of the spec are there under other names.
-fn has_aliases(spec: &Struct) -> bool {
-    let scaling = value::map(spec, &["scaling"]);
-    scaling.is_some_and(|scaling| {
-        let mut aliases = ALIASES.iter();
-        aliases.any(|(alias, _)| scaling.fields.contains_key(*alias))
-    })
-}
-
-/// Reads platform settings.
-///
-/// # Errors
-/// The first setting that does not have its type.
-pub(crate) fn parse_platform(document: Map<String, Value>) -> Result<Platform, Fault> {
-    Platform::parse(Value::Object(document)).map_err(|error| {
-        Fault::config(format!("the platform's settings are invalid: {error}"))
-            .on(ConditionType::TransportReady, "PlatformInvalid")
-    })
 }
