@@ -56,12 +56,12 @@ pub(crate) fn render_actor(inputs: &Inputs, functions: &Functions) -> RenderResu
                 .and_then(|context| value::map(context, &[FACTS_KEY]))
                 .and_then(|facts| serde_json::from_value(struct_to_json(facts)).ok())
                 .unwrap_or_default();
-            let notes = facts.notes.into_iter();
+            let notes = facts.diagnostics.into_iter();
             RenderResult::Rendered(Box::new(RenderedActor {
                 composite: rendered.composite,
                 objects: rendered.composed,
                 notes: notes
-                    .map(|note| format!("{}: {}", note.condition, note.message))
+                    .map(|note| format!("{}: {}", note.condition, note.diagnostic))
                     .collect(),
                 fields: explanation.fields,
             }))

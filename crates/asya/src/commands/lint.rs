@@ -71,7 +71,7 @@ fn status(findings: &[Finding], strict: bool) -> ExitStatus {
     let fails = |finding: &Finding| match finding.severity {
         Severity::Error => true,
         Severity::Warning => strict,
-        Severity::Note => false,
+        Severity::Info => false,
     };
     if findings.iter().any(fails) {
         ExitStatus::Failure

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use actor::ENVIRONMENT_CONFIG;
-use actor::spec::{
-    INFRASTRUCTURE, LEGACY_MACHINERY, MACHINERY, normalise_aliases, without_machinery,
-};
+use actor::diagnostic::{Code, Diagnostic, Location, Source};
+use actor::spec::as_written;
 use function_kit::redacted;
-use merge::{Conflicts, FieldPath, Layer};
+use merge::FieldPath;
+use pipeline::{Inputs, Object};
 use serde_json::{Map, Value};
 
 use super::{HIDDEN, at};
-use crate::pipeline::{Inputs, Machinery, Object};
 
 /// Flavors that contradict each other on one field.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,95 +30,72 @@ pub struct Side {
     pub value: Value,
 }
 
-/// The conflicts behind these messages of resolve-flavors; none where it ended for
-/// another reason.
-pub(super) fn of(inputs: &Inputs, messages: &[String]) -> Vec<Contradiction> {
-    let flavors = flavors(inputs);
-    let Some(conflicts) = conflicts(inputs, &flavors) else {
-        return Vec::new();
-    };
-    let texts: Vec<String> = conflicts.iter().map(ToString::to_string).collect();
-    if texts != messages {
-        return Vec::new();
+/// The conflicts among the diagnostics of resolve-flavors, with the value of each side.
+pub(super) fn all<'a>(
+    inputs: &Inputs,
+    diagnostics: impl IntoIterator<Item = &'a Diagnostic>,
+) -> Vec<Contradiction> {
+    let flavors = Flavors::of(inputs);
+    let mut sides: BTreeMap<FieldPath, Vec<Location>> = BTreeMap::new();
+    for diagnostic in diagnostics {
+        if !matches!(
+            diagnostic.code,
+            Code::FlavorConflict | Code::FlavorTypeMismatch
+        ) {
+            continue;
+        }
+        let found = sides.entry(in_spec(&diagnostic.path)).or_default();
+        let locations = diagnostic.related.iter().cloned();
+        for location in locations.chain([diagnostic.location()]) {
+            if !found.contains(&location) {
+                found.push(location);
+            }
+        }
     }
-    let mut paths: Vec<&FieldPath> = conflicts.iter().map(|conflict| &conflict.path).collect();
-    paths.dedup();
-    let sides = |path: &FieldPath| {
-        flavors
-            .iter()
-            .filter_map(|flavor| flavor.side(path))
-            .collect()
-    };
-    paths
+    sides
         .into_iter()
-        .map(|path| Contradiction {
-            path: path.clone(),
-            sides: sides(path),
+        .map(|(path, locations)| Contradiction {
+            sides: locations
+                .iter()
+                .filter_map(|location| flavors.side(location))
+                .collect(),
+            path,
         })
         .collect()
 }
 
-struct Flavor<'a> {
-    name: &'a str,
-    document: Map<String, Value>,
+/// A path in a flavor, as one of the spec: without `data`.
+fn in_spec(path: &FieldPath) -> FieldPath {
+    path.segments().iter().skip(1).cloned().collect()
 }
 
-impl Flavor<'_> {
-    fn side(&self, path: &FieldPath) -> Option<Side> {
-        at(&self.document, path)?;
-        let shown = redacted(&self.document);
+/// The EnvironmentConfigs among the inputs.
+struct Flavors<'a>(BTreeMap<&'a str, &'a Object>);
+
+impl<'a> Flavors<'a> {
+    /// Of two with the same name the later one counts, as in the pipeline.
+    fn of(inputs: &'a Inputs) -> Self {
+        let (api_version, kind) = ENVIRONMENT_CONFIG;
+        let is_config =
+            |object: &&Object| (object.api_version(), object.kind()) == (api_version, kind);
+        let configs = inputs.required.iter().filter(is_config);
+        Self(configs.map(|object| (object.name(), object)).collect())
+    }
+
+    /// What stands at that location of a flavor.
+    fn side(&self, location: &Location) -> Option<Side> {
+        let Source::Flavor(name) = &location.source else {
+            return None;
+        };
+        let data = self.0.get(name.as_str())?.get(&["data"])?.as_object()?;
+        let path = as_written(data, &in_spec(&location.path));
+        at(data, &path)?;
+        let shown: Map<String, Value> = redacted(data);
         Some(Side {
-            flavor: self.name.to_owned(),
-            value: at(&shown, path)
+            flavor: name.clone(),
+            value: at(&shown, &path)
                 .cloned()
                 .unwrap_or_else(|| Value::from(HIDDEN)),
         })
     }
-}
-
-/// The flavors that the actor names and that exist, aliases normalised.
-fn flavors(inputs: &Inputs) -> Vec<Flavor<'_>> {
-    let (api_version, kind) = ENVIRONMENT_CONFIG;
-    let is_config = |object: &&Object| (object.api_version(), object.kind()) == (api_version, kind);
-    // Of two with the same name the later one counts, as in the pipeline.
-    let by_name: BTreeMap<&str, &Object> = inputs
-        .required
-        .iter()
-        .filter(is_config)
-        .map(|object| (object.name(), object))
-        .collect();
-    let named = inputs.composite.object().get(&["spec", "flavors"]);
-    let named = named.and_then(Value::as_array).into_iter().flatten();
-    named
-        .filter_map(|name| {
-            let name = name.as_str()?;
-            let mut document = by_name.get(name)?.get(&["data"])?.as_object()?.clone();
-            normalise_aliases(&mut document).ok()?;
-            Some(Flavor { name, document })
-        })
-        .collect()
-}
-
-fn conflicts(inputs: &Inputs, flavors: &[Flavor<'_>]) -> Option<Conflicts> {
-    let legacy = inputs.composite.machinery() == Machinery::Legacy;
-    let spec = inputs
-        .composite
-        .object()
-        .get(&["spec"])
-        .and_then(Value::as_object);
-    let mut own = without_machinery(spec.cloned().unwrap_or_default(), legacy);
-    normalise_aliases(&mut own).ok()?;
-    let mut left_out = INFRASTRUCTURE.to_vec();
-    left_out.push(MACHINERY);
-    if legacy {
-        left_out.extend(LEGACY_MACHINERY);
-    }
-    let layers: Vec<Layer<'_>> = flavors
-        .iter()
-        .map(|flavor| Layer {
-            name: flavor.name,
-            document: &flavor.document,
-        })
-        .collect();
-    merge::documents(&layers, Some(&own), &left_out).err()
 }

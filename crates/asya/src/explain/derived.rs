@@ -1,6 +1,7 @@
 //! What follows from one timeout.
 
 use actor::binding::Strategy;
+use actor::diagnostic::Diagnostic;
 use actor::duration::format;
 use actor::spec::Spec;
 use actor::timeout::{
@@ -34,7 +35,10 @@ pub(super) fn add(explanation: &mut Explanation, resolved: &Resolved<'_>, spec: 
     let (timeout, place) = match runtime_timeout_and_place(spec) {
         Ok(found) => found,
         Err(error) => {
-            explanation.faults.push(report(&error));
+            let location = resolved.facts.locate(error.path());
+            let diagnostic = Diagnostic::error(error.code(), location, report(&error));
+            explanation.faults.push(diagnostic.to_string());
+            explanation.diagnostics.push(diagnostic);
             return;
         }
     };

@@ -56,13 +56,15 @@ pub fn document(explanation: &Explanation) -> Value {
         derived,
         contradictions,
         faults,
+        diagnostics,
     } = explanation;
     let mut document = json!({"actor": actor, "namespace": namespace});
-    let lists: [(&str, Vec<Value>); 4] = [
+    let lists: [(&str, Vec<Value>); 5] = [
         ("fields", fields.iter().map(field).collect()),
         ("derived", derived.iter().map(derivation).collect()),
         ("conflicts", contradictions.iter().map(conflict).collect()),
         ("errors", faults.iter().map(|fault| json!(fault)).collect()),
+        ("diagnostics", diagnostics.iter().map(|it| json!(it)).collect()),
     ];
     for (key, list) in lists {
         if !list.is_empty() {

@@ -9,6 +9,7 @@ mod defaults;
 mod derived;
 mod form;
 
+use actor::diagnostic::{Code, Diagnostic};
 use actor::spec::Spec;
 use actor::{labels, queue};
 use function_kit::value::struct_to_json;
@@ -21,7 +22,7 @@ pub use derived::Derived;
 pub(crate) use form::{conflict, origin};
 pub use form::{document, table};
 
-use crate::pipeline::{
+use pipeline::{
     EngineError, Functions, Inputs, Machinery, Object, Outcome, RESOURCE_NAME, RenderError, outcome,
 };
 use crate::steps::{RESOLVE_FLAVORS, up_to_flavors};
@@ -44,6 +45,8 @@ pub struct Explanation {
     pub contradictions: Vec<Contradiction>,
     /// What is wrong, one line each.
     pub faults: Vec<String>,
+    /// What the steps have found.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// One field and who decided it.
@@ -100,10 +103,12 @@ pub fn explain(inputs: &Inputs, functions: &Functions) -> Result<Explanation, Re
         Ok(outcome) => outcome,
         Err(RenderError::Engine(error)) => {
             explanation.faults = error.lines();
-            let EngineError::Fatal { messages, left, .. } = error else {
+            let EngineError::Fatal { left, .. } = error else {
                 return Ok(explanation);
             };
-            explanation.contradictions = conflicts::of(&inputs, &messages);
+            let errors = facts(&left).diagnostics.into_iter();
+            explanation.diagnostics = errors.map(|note| note.diagnostic).collect();
+            explanation.contradictions = conflicts::all(&inputs, &explanation.diagnostics);
             *left
         }
         Err(error) => return Err(error),
@@ -112,6 +117,15 @@ pub fn explain(inputs: &Inputs, functions: &Functions) -> Result<Explanation, Re
         explanation.add(&resolved);
     }
     Ok(explanation)
+}
+
+/// The facts that the last step left.
+fn facts(outcome: &Outcome) -> Facts {
+    let context = outcome.context.as_ref();
+    let facts = context.and_then(|context| value::map(context, &[FACTS_KEY]));
+    facts
+        .and_then(|facts| serde_json::from_value(struct_to_json(facts)).ok())
+        .unwrap_or_default()
 }
 
 /// What resolve-flavors came to.
@@ -139,13 +153,11 @@ impl<'a> Resolved<'a> {
             Value::Object(map) => map,
             _ => Map::new(),
         };
-        let facts = in_context(FACTS_KEY).map(struct_to_json);
-        let facts = facts.and_then(|facts| serde_json::from_value(facts).ok());
         let platform = in_context(PLATFORM_KEY).map(struct_to_json);
         Some(Self {
             inputs,
             document: map(struct_to_json(document)),
-            facts: facts.unwrap_or_default(),
+            facts: facts(outcome),
             platform: platform.map(map).unwrap_or_default(),
         })
     }
@@ -208,9 +220,11 @@ impl Explanation {
                 derived::add(self, resolved, &spec);
             }
             Err(error) => {
-                let origin = resolved.facts.origin(&error.path);
-                let fault = error.under("spec");
-                self.faults.push(format!("{fault} (set by {origin})"));
+                let location = resolved.facts.locate(&error.path);
+                let message = format!("{} (set by {})", error.under("spec"), location.source);
+                let diagnostic = Diagnostic::error(Code::InvalidValue, location, message);
+                self.faults.push(diagnostic.to_string());
+                self.diagnostics.push(diagnostic);
             }
         }
         self.fields.sort_by(|a, b| a.path.cmp(&b.path));

@@ -11,7 +11,7 @@ use super::InputError;
 use super::compositions::both_built_in;
 use super::example::Example;
 use super::files::{located, yaml_files};
-use crate::lint::{Document, Finding, Role, Rule, Severity};
+use crate::lint::{Check, Code, Document, Finding, Place, Role, Severity};
 use pipeline::{Composition, Object};
 
 /// Documents to check.
@@ -111,12 +111,18 @@ impl Sources {
 
 fn unreadable(file: &Path, position: Position, message: &str) -> Finding {
     Finding {
-        file: file.to_owned(),
-        position,
+        place: Place {
+            file: file.to_owned(),
+            position,
+            path: FieldPath::default(),
+            source: None,
+        },
         severity: Severity::Error,
-        rule: Rule::Yaml,
-        path: FieldPath::default(),
+        code: Code::InvalidYaml,
+        related: Vec::new(),
         message: message.to_owned(),
+        help: None,
         actor: None,
+        check: Check::Document,
     }
 }

@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 
 use actor::binding::ADAPTER_RESOURCE_NAME;
+use actor::diagnostic::{Code, Diagnostic, Location, Severity, Source};
 use actor::names::{FlavorName, PLATFORM, RUNTIME_CONTAINER};
 use actor::spec::WorkloadKind;
 use actor::status::ConditionType;
 use actor::{ENVIRONMENT_CONFIG, labels};
 use function_kit::value::struct_to_json;
 use function_kit::{FACTS_KEY, Facts, value};
-use merge::FieldPath;
+use merge::{FieldPath, Segment};
 use serde_json::{Map, Value, json};
 
 use super::Linter;
-use super::document::{Document, Role};
-use super::finding::{Finding, Rule, Severity};
+use super::document::Document;
+use super::finding::{Check, Finding, Place};
 use super::nesting;
-use super::place::Places;
-use crate::pipeline::{
+use pipeline::{
     Composite, EngineError, Inputs, Machinery, Object, Outcome, RenderError, Schemas, outcome,
 };
 use crate::steps::up_to_flavors;
@@ -42,51 +42,77 @@ pub(super) fn check(
     let missing = missing_flavors(document, world, findings);
     let inputs = match inputs(linter, document, world, &missing) {
         Ok(inputs) => inputs,
-        Err(fault) => {
+        Err(problem) => {
             let path = FieldPath::from(["metadata"]);
-            findings.push(document.finding(Severity::Error, Rule::InvalidValue, path, fault));
+            findings.push(document.finding(Severity::Error, Code::InvalidValue, path, problem));
             return;
         }
     };
-    let (faults, left) = match outcome(&inputs, linter.functions) {
-        Ok(outcome) => (Vec::new(), outcome),
-        Err(RenderError::Engine(EngineError::Fatal {
-            step,
-            messages,
-            left,
-        })) => {
-            let faults = messages
-                .into_iter()
-                .map(|message| (rule(&step, &message), message));
-            (faults.collect(), *left)
-        }
+    let outcome = match outcome(&inputs, linter.functions) {
+        Ok(outcome) => outcome,
+        Err(RenderError::Engine(EngineError::Fatal { left, .. })) => *left,
         Err(error) => {
             let path = FieldPath::default();
             findings.extend(error.lines().into_iter().map(|line| {
-                document.finding(Severity::Error, Rule::InvalidValue, path.clone(), line)
+                document.finding(Severity::Error, Code::InvalidValue, path.clone(), line)
             }));
             return;
         }
     };
-    let facts = facts(&left);
-    let places = Places {
+    let facts = facts(&outcome);
+    let documents = Documents {
         actor: document,
-        flavors: named_flavors(document)
-            .filter_map(|(_, name)| world.flavors.get(name).copied())
-            .collect(),
-        platform: world.platform,
-        origins: facts.origins.clone(),
+        world,
     };
-    let faults = faults
-        .into_iter()
-        .map(|(rule, message)| (Severity::Error, rule, message));
-    let notes = notes(facts, world.platform.is_some());
-    for (severity, rule, message) in faults.chain(notes) {
-        let (place, path) = places.of(&message);
-        findings.push(found_with(document, place, severity, rule, path, message));
+    let requests = requests(document, &facts, &outcome);
+    let is_lenient = world.platform.is_none();
+    let notes = facts.diagnostics.into_iter();
+    // Of the transport of lenient settings only errors mean anything.
+    let of_transport = ConditionType::TransportReady.as_str();
+    let notes = notes.filter(|note| {
+        let is_error = note.diagnostic.severity == Severity::Error;
+        is_error || !is_lenient || note.condition != of_transport
+    });
+    let diagnostics = notes.map(|note| note.diagnostic).chain(requests);
+    findings.extend(diagnostics.map(|diagnostic| documents.finding(diagnostic)));
+    nesting::check_rendered(document, &outcome.desired, findings);
+}
+
+/// The documents that an actor is made of.
+struct Documents<'a> {
+    actor: &'a Document,
+    world: &'a World<'a>,
+}
+
+impl Documents<'_> {
+    /// Where that field of that document stands in the files; in the actor, where the document is
+    /// not among them.
+    fn place(&self, location: &Location) -> Place {
+        let document = match &location.source {
+            Source::Actor => Some(self.actor),
+            Source::Flavor(name) => self.world.flavors.get(name.as_str()).copied(),
+            Source::Platform => self.world.platform,
+            Source::Input => None,
+        };
+        match document {
+            Some(document) => document.place(location.path.clone()),
+            None => self.actor.place(FieldPath::default()),
+        }
     }
-    requests(&places, &left, findings);
-    nesting::check_rendered(document, &left.desired, findings);
+
+    fn finding(&self, diagnostic: Diagnostic) -> Finding {
+        let related = diagnostic.related.iter();
+        Finding {
+            place: self.place(&diagnostic.location()),
+            severity: diagnostic.severity,
+            code: diagnostic.code,
+            related: related.map(|location| self.place(location)).collect(),
+            message: diagnostic.message,
+            help: diagnostic.help,
+            actor: Some(self.actor.object.name().to_owned()),
+            check: Check::Steps,
+        }
+    }
 }
 
 /// The names in the actor's list, each with its index.
@@ -96,8 +122,8 @@ fn named_flavors(document: &Document) -> impl Iterator<Item = (usize, &str)> {
     names.filter_map(|(index, name)| Some((index, name.as_str()?)))
 }
 
-/// Flavors that the actor names and that are not there. Other faults of the list are
-/// the first step's to tell.
+/// Flavors that the actor names and that are missing. Other errors of the list are reported by
+/// the first step.
 fn missing_flavors<'a>(
     document: &'a Document,
     world: &World<'_>,
@@ -111,10 +137,11 @@ fn missing_flavors<'a>(
         .collect();
     for (index, name) in &missing {
         let path: FieldPath = vec!["spec".into(), "flavors".into(), (*index).into()].into();
-        let message = format!(
-            "flavor {name:?} is not among the files given: what it would set is not checked"
-        );
-        findings.push(document.finding(Severity::Warning, Rule::MissingFlavor, path, message));
+        let message = format!("flavor {name:?} is not among the files given");
+        findings.push(Finding {
+            help: Some("what it would set is not checked".to_owned()),
+            ..document.finding(Severity::Warning, Code::FlavorNotGiven, path, message)
+        });
     }
     missing.into_iter().map(|(_, name)| name).collect()
 }
@@ -187,15 +214,6 @@ fn config(name: &str, data: &Value) -> Object {
         .unwrap_or_default()
 }
 
-/// What a fault of a step breaks.
-fn rule(step: &str, message: &str) -> Rule {
-    if message.starts_with("flavor merge conflict: ") {
-        Rule::FlavorConflict
-    } else {
-        Rule::Step(step.to_owned())
-    }
-}
-
 fn facts(outcome: &Outcome) -> Facts {
     let context = outcome.context.as_ref();
     let facts = context.and_then(|context| value::map(context, &[FACTS_KEY]));
@@ -204,45 +222,23 @@ fn facts(outcome: &Outcome) -> Facts {
         .unwrap_or_default()
 }
 
-/// What the steps would tell in the actor's conditions. Of a transport that nobody
-/// has named nothing can be told.
-fn notes(facts: Facts, has_platform: bool) -> impl Iterator<Item = (Severity, Rule, String)> {
-    let of_transport = ConditionType::TransportReady.as_str();
-    let notes = facts.notes.into_iter();
-    notes
-        .filter(move |note| has_platform || note.condition != of_transport)
-        .map(|note| {
-            (
-                Severity::Warning,
-                Rule::Condition(note.condition),
-                note.message,
-            )
-        })
-}
-
 /// Whether the runtime container says what it needs. A limit counts as a request, as
 /// in Kubernetes.
-fn requests(places: &Places<'_>, outcome: &Outcome, findings: &mut Vec<Finding>) {
+fn requests(actor: &Document, facts: &Facts, outcome: &Outcome) -> Option<Diagnostic> {
     let workloads = [
         WorkloadKind::Deployment.resource_name(),
         WorkloadKind::StatefulSet.resource_name(),
         ADAPTER_RESOURCE_NAME,
     ];
-    let Some(workload) = workloads
+    let workload = workloads
         .into_iter()
-        .find_map(|name| outcome.desired.resources.get(name))
-        .and_then(|workload| workload.resource.as_ref())
-    else {
-        return;
-    };
+        .find_map(|name| outcome.desired.resources.get(name))?;
+    let workload = workload.resource.as_ref()?;
     let containers = value::list(workload, &["spec", "template", "spec", "containers"]);
-    let Some(container) = containers
+    let container = containers
         .iter()
         .filter_map(value::as_struct)
-        .find(|container| value::text(container, &["name"]) == Some(RUNTIME_CONTAINER))
-    else {
-        return;
-    };
+        .find(|container| value::text(container, &["name"]) == Some(RUNTIME_CONTAINER))?;
     let is_given = |resource: &&str| {
         let given = |list| value::at(container, &["resources", list, resource]).is_some();
         given("requests") || given("limits")
@@ -252,60 +248,35 @@ fn requests(places: &Places<'_>, outcome: &Outcome, findings: &mut Vec<Finding>)
         .filter(|resource| !is_given(resource))
         .collect();
     if missing.is_empty() {
-        return;
+        return None;
     }
-    let (document, path) = places.of_field(&field_of_resources(places.actor));
     let message = format!(
-        "container {RUNTIME_CONTAINER:?} requests no {}: its pods are placed as if they needed none, and nothing can scale them by it",
+        "container {RUNTIME_CONTAINER:?} requests no {}",
         missing.join(" and no ")
     );
-    let (severity, rule) = (Severity::Warning, Rule::Requests);
-    findings.push(found_with(
-        places.actor,
-        document,
-        severity,
-        rule,
-        path,
-        message,
-    ));
+    let location = facts.locate(&field_of_resources(actor));
+    let help = "its pods are placed as if they needed none, and nothing can scale them by it";
+    Some(Diagnostic::warning(Code::NoRequests, location, message).help(help))
 }
 
-/// Something that was found with an actor, and stands in that document. In another
-/// than the actor's own the message names the actor.
-fn found_with(
-    actor: &Document,
-    document: &Document,
-    severity: Severity,
-    rule: Rule,
-    path: FieldPath,
-    message: String,
-) -> Finding {
-    let name = actor.object.name();
-    let message = if document.role() == Role::Actor {
-        message
-    } else {
-        format!("{message} (in actor {name:?})")
-    };
-    let mut finding = document.finding(severity, rule, path, message);
-    finding.actor = Some(name.to_owned());
-    finding
-}
-
-/// Where an actor says what its runtime container needs.
-fn field_of_resources(document: &Document) -> String {
-    const CONTAINERS: &str = "workload.template.spec.containers";
+/// Where an actor says what its runtime container needs, in its resolved spec.
+fn field_of_resources(document: &Document) -> FieldPath {
+    const CONTAINERS: [&str; 4] = ["workload", "template", "spec", "containers"];
     if document.get(&["spec", "workloadRef"]).is_some() {
-        return "runtime.resources".to_owned();
+        return ["runtime", "resources"].into();
     }
-    let keys = ["spec"].into_iter().chain(CONTAINERS.split('.'));
-    let containers = document.get(&keys.collect::<Vec<_>>());
-    let containers = containers.and_then(Value::as_array);
+    let keys: Vec<&str> = ["spec"].into_iter().chain(CONTAINERS).collect();
+    let containers = document.get(&keys).and_then(Value::as_array);
     let runtime = containers.and_then(|containers| {
         let mut containers = containers.iter();
         containers.position(|container| container["name"] == RUNTIME_CONTAINER)
     });
     match runtime {
-        Some(index) => format!("{CONTAINERS}[{index}].resources"),
-        None => "resources".to_owned(),
+        Some(index) => CONTAINERS
+            .map(Segment::from)
+            .into_iter()
+            .chain([index.into(), "resources".into()])
+            .collect(),
+        None => ["resources"].into(),
     }
 }

@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
+use actor::diagnostic::{Code, Severity, Source};
 use actor::names::PLATFORM;
+use actor::spec::as_written;
 use actor::yaml::Positions;
 use actor::{ENVIRONMENT_CONFIG, GROUP, KIND, VERSION};
-use merge::FieldPath;
+use merge::{FieldPath, Segment};
 use serde_json::Value;
 
-use super::finding::{Finding, Rule, Severity};
-use crate::pipeline::Object;
+use super::finding::{Check, Finding, Place};
+use pipeline::Object;
 
 /// Kind of a legacy XR.
 const LEGACY_KIND: &str = "XAsyncActor";
@@ -76,24 +78,59 @@ impl Document {
         self.object.get(path).filter(|value| !value.is_null())
     }
 
-    /// Something found at that path.
+    /// What the document is to an actor; none where it is nothing to it.
+    pub(super) fn source(&self) -> Option<Source> {
+        match self.role() {
+            Role::Actor => Some(Source::Actor),
+            Role::Flavor => Some(Source::Flavor(self.object.name().to_owned())),
+            Role::Platform => Some(Source::Platform),
+            Role::OtherVersion { .. } | Role::None => None,
+        }
+    }
+
+    /// Where the field at that path stands in the file, in the spelling that is used there.
+    pub(super) fn place(&self, path: impl Into<FieldPath>) -> Place {
+        let path = self.as_written(path.into());
+        Place {
+            file: self.file.clone(),
+            position: self.positions.of(&path),
+            path,
+            source: self.source(),
+        }
+    }
+
+    fn as_written(&self, path: FieldPath) -> FieldPath {
+        let Some((Segment::Key(root), rest)) = path.segments().split_first() else {
+            return path;
+        };
+        let Some(Value::Object(fields)) = self.object.get(&[root]) else {
+            return path;
+        };
+        let written = as_written(fields, &rest.iter().cloned().collect());
+        let written = written.segments().iter().cloned();
+        std::iter::once(Segment::from(root.as_str()))
+            .chain(written)
+            .collect()
+    }
+
+    /// Something found by a check of the document itself.
     pub(super) fn finding(
         &self,
         severity: Severity,
-        rule: Rule,
+        code: Code,
         path: impl Into<FieldPath>,
         message: impl Into<String>,
     ) -> Finding {
-        let path = path.into();
-        let actor = self.role() == Role::Actor;
+        let is_actor = self.role() == Role::Actor;
         Finding {
-            file: self.file.clone(),
-            position: self.positions.of(&path),
+            place: self.place(path),
             severity,
-            rule,
-            path,
+            code,
+            related: Vec::new(),
             message: message.into(),
-            actor: actor.then(|| self.object.name().to_owned()),
+            help: None,
+            actor: is_actor.then(|| self.object.name().to_owned()),
+            check: Check::Document,
         }
     }
 }

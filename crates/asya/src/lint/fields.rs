@@ -1,11 +1,12 @@
 //! Fields and values against the API's schemas: what the API server, which prunes or
 //! refuses, sees of an actor, and nobody sees of a flavor.
 
+use actor::diagnostic::{Code, Severity};
 use merge::{FieldPath, Segment};
 use serde_json::{Map, Value, json};
 
 use super::document::Document;
-use super::finding::{Finding, Rule, Severity};
+use super::finding::{Check, Finding};
 
 /// Kubernetes' word for a map that may hold anything.
 const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
@@ -38,23 +39,23 @@ pub(super) fn check(
     unknown: Severity,
     findings: &mut Vec<Finding>,
 ) {
-    let mut check = Check {
+    let mut walk = Walk {
         document,
         unknown,
         path: Vec::new(),
         findings,
     };
-    check.fields(schema, document.object.as_map());
+    walk.fields(schema, document.object.as_map());
 }
 
-struct Check<'a> {
+struct Walk<'a> {
     document: &'a Document,
     unknown: Severity,
     path: Vec<Segment>,
     findings: &'a mut Vec<Finding>,
 }
 
-impl Check<'_> {
+impl Walk<'_> {
     fn below(&mut self, segment: impl Into<Segment>, schema: &Value, value: &Value) {
         self.path.push(segment.into());
         self.value(schema, value);
@@ -66,11 +67,9 @@ impl Check<'_> {
             return;
         }
         if let Some(expected) = mismatch(schema, value) {
-            let mut fault = format!("expected {expected}, found {}", kind_of(value));
-            if expected == "a text" && !value.is_object() && !value.is_array() {
-                fault += ": put it in quotes";
-            }
-            return self.fault(&fault);
+            let problem = format!("expected {expected}, found {}", kind_of(value));
+            let quotes = expected == "a text" && !value.is_object() && !value.is_array();
+            return self.invalid(&problem, quotes.then_some("put it in quotes"));
         }
         match value {
             Value::Object(fields) => self.fields(schema, fields),
@@ -103,16 +102,17 @@ impl Check<'_> {
             [] => String::new(),
             _ => format!(" in {parent}"),
         };
-        let question = known
-            .and_then(|known| nearest(key, known.keys()))
-            .map(|nearest| format!(", did you mean {nearest:?}?"));
-        let question = question.unwrap_or_default();
-        let message = format!("unknown field {key:?}{place}{question}");
+        let nearest = known.and_then(|known| nearest(key, known.keys()));
+        let message = format!("unknown field {key:?}{place}");
         let path: FieldPath = self.path.iter().cloned().chain([key.into()]).collect();
-        self.findings.push(
-            self.document
-                .finding(self.unknown, Rule::UnknownField, path, message),
-        );
+        let help = nearest.map(|nearest| format!("did you mean {nearest:?}?"));
+        self.findings.push(Finding {
+            help,
+            check: Check::Schema,
+            ..self
+                .document
+                .finding(self.unknown, Code::UnknownField, path, message)
+        });
     }
 
     fn scalar(&mut self, schema: &Value, value: &Value) {
@@ -120,27 +120,27 @@ impl Check<'_> {
             && !allowed.contains(value)
         {
             let allowed: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
-            return self.fault(&format!("{value} is none of {}", allowed.join(", ")));
+            return self.invalid(&format!("{value} is none of {}", allowed.join(", ")), None);
         }
-        for (limit, word) in [("minimum", "below"), ("maximum", "above")] {
+        for (limit, side) in [("minimum", "below"), ("maximum", "above")] {
             let (Some(number), Some(bound)) = (value.as_f64(), schema[limit].as_f64()) else {
                 continue;
             };
             if (limit == "minimum" && number < bound) || (limit == "maximum" && number > bound) {
-                self.fault(&format!("{value} is {word} {}", schema[limit]));
+                self.invalid(&format!("{value} is {side} {}", schema[limit]), None);
             }
         }
     }
 
-    fn fault(&mut self, fault: &str) {
+    fn invalid(&mut self, problem: &str, help: Option<&str>) {
         let path: FieldPath = self.path.iter().cloned().collect();
-        let message = format!("{path}: {fault}");
-        self.findings.push(self.document.finding(
-            Severity::Error,
-            Rule::InvalidValue,
-            path,
-            message,
-        ));
+        let message = format!("{path}: {problem}");
+        let (severity, code) = (Severity::Error, Code::InvalidValue);
+        self.findings.push(Finding {
+            help: help.map(str::to_owned),
+            check: Check::Schema,
+            ..self.document.finding(severity, code, path, message)
+        });
     }
 }
 

@@ -1,102 +1,77 @@
 //! What is found, and where.
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::path::PathBuf;
 
+use actor::diagnostic::{Code, Severity, Source};
 use actor::yaml::Position;
 use merge::FieldPath;
 
 /// Something in a file that is wrong, or may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
+    /// Where it is.
+    pub place: Place,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The rule that it breaks.
+    pub code: Code,
+    /// The other fields that are part of it, as far as they are in the files.
+    pub related: Vec<Place>,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// The actor that it was found with.
+    pub actor: Option<String>,
+    /// Which check found it.
+    pub(crate) check: Check,
+}
+
+/// A field of a document in a file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
     /// The file.
     pub file: PathBuf,
     /// Where in the file.
     pub position: Position,
-    /// How bad it is.
-    pub severity: Severity,
-    /// The rule that it breaks.
-    pub rule: Rule,
     /// The field, from the root of its document; empty for the document itself.
     pub path: FieldPath,
-    /// What is wrong, in one line.
-    pub message: String,
-    /// The actor that it was found with.
-    pub actor: Option<String>,
+    /// What the document is to an actor; none for a file that is no document.
+    pub source: Option<Source>,
 }
 
-/// How bad a finding is.
+/// Which check found something. An earlier one is nearer to the document: what it has found is not
+/// reported again by a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The actor would not run as it is written, or not at all.
-    Error,
-    /// It would run, but probably not as its author thinks.
-    Warning,
-    /// Worth knowing; never a reason to fail.
-    Note,
+pub(crate) enum Check {
+    /// A field or value against the API's schema.
+    Schema,
+    /// A document by itself.
+    Document,
+    /// An actor with everything around it, through the steps.
+    Steps,
 }
 
-/// What a finding breaks.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rule {
-    /// The file is YAML with Kubernetes objects.
-    Yaml,
-    /// The object is of a version that is served.
-    ApiVersion,
-    /// No key is one that Kubernetes' tools read as a boolean.
-    BareKey,
-    /// Functions can read the document.
-    Nesting,
-    /// Every field is one that the API knows.
-    UnknownField,
-    /// Every value has the type of its field.
-    InvalidValue,
-    /// A flavor sets nothing that is not its own to set.
-    IgnoredKey,
-    /// A flavor's label is its name.
-    FlavorLabel,
-    /// An actor's flavors are among the files.
-    MissingFlavor,
-    /// Flavors that an actor combines do not contradict each other.
-    FlavorConflict,
-    /// The platform's transports are complete.
-    Platform,
-    /// The runtime container says what it needs.
-    Requests,
-    /// The step of that name comes to its end.
-    Step(String),
-    /// A step has nothing to tell in the condition of that type.
-    Condition(String),
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Note => "note",
-        })
+impl Finding {
+    /// What is wrong and what to do, in one line, with the code.
+    pub fn text(&self) -> String {
+        let help = self.help.iter().map(|help| format!(": {help}"));
+        let help: String = help.collect();
+        // In another document than the actor's own the reader must know which actor is meant.
+        let is_own = self.place.source == Some(Source::Actor);
+        let actor = self.actor.iter().filter(|_| !is_own);
+        let actor: String = actor.map(|name| format!(" (in actor {name:?})")).collect();
+        format!("{}{help}{actor} [{}]", self.message, self.code)
     }
-}
 
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Yaml => "yaml",
-            Self::ApiVersion => "api-version",
-            Self::BareKey => "bare-key",
-            Self::Nesting => "nesting",
-            Self::UnknownField => "unknown-field",
-            Self::InvalidValue => "invalid-value",
-            Self::IgnoredKey => "ignored-key",
-            Self::FlavorLabel => "flavor-label",
-            Self::MissingFlavor => "missing-flavor",
-            Self::FlavorConflict => "flavor-conflict",
-            Self::Platform => "platform",
-            Self::Requests => "requests",
-            Self::Step(name) | Self::Condition(name) => name,
-        })
+    /// Whether this says again what `earlier` says: the same code at the same place, or anything
+    /// about a value of which the type is wrong.
+    pub(super) fn repeats(&self, earlier: &Self) -> bool {
+        let place = |finding: &Self| (finding.place.file.clone(), finding.place.position);
+        earlier.check < self.check
+            && place(earlier) == place(self)
+            && (earlier.code == self.code || earlier.code == Code::InvalidValue)
     }
 }
 
@@ -105,13 +80,13 @@ impl Ord for Finding {
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |finding: &Self| {
             (
-                finding.file.clone(),
-                finding.position,
+                finding.place.file.clone(),
+                finding.place.position,
                 finding.severity,
+                finding.code,
                 finding.message.clone(),
                 finding.actor.clone(),
-                finding.rule.clone(),
-                finding.path.clone(),
+                finding.place.path.clone(),
             )
         };
         key(self).cmp(&key(other))

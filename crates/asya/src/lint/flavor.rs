@@ -1,12 +1,13 @@
 //! What a flavor says of itself.
 
+use actor::diagnostic::{Code, Severity};
 use actor::labels;
 use actor::spec::{INFRASTRUCTURE, MACHINERY};
 
 use super::document::Document;
-use super::finding::{Finding, Rule, Severity};
+use super::finding::Finding;
 
-/// The flavor without the keys that are ignored, each of which is told.
+/// The flavor without the keys that are ignored, each of which is reported.
 pub(super) fn without_ignored(flavor: &Document, findings: &mut Vec<Finding>) -> Document {
     let mut rest = flavor.clone();
     let name = flavor.object.name();
@@ -15,9 +16,12 @@ pub(super) fn without_ignored(flavor: &Document, findings: &mut Vec<Finding>) ->
             continue;
         }
         rest.object.map_mut(&["data"]).remove(key);
-        let message =
-            format!("flavor {name:?} sets {key:?}, which is ignored: only an actor can set it");
-        findings.push(flavor.finding(Severity::Warning, Rule::IgnoredKey, ["data", key], message));
+        let message = format!("flavor {name:?} sets {key:?}, which is ignored");
+        let (severity, code) = (Severity::Warning, Code::KeyIgnoredInFlavor);
+        findings.push(Finding {
+            help: Some("only an actor can set it".to_owned()),
+            ..flavor.finding(severity, code, ["data", key], message)
+        });
     }
     rest
 }
@@ -30,22 +34,25 @@ pub(super) fn label(flavor: &Document, required: bool, findings: &mut Vec<Findin
         return;
     }
     let wanted = format!("{}: {name}", labels::FLAVOR);
-    let (severity, path, message) = if label.is_empty() {
+    let (severity, path, message, help) = if label.is_empty() {
         (
-            Severity::Note,
+            Severity::Info,
             vec!["metadata"],
             format!("flavor {name:?} has no label {wanted}, by which people find flavors"),
+            None,
         )
     } else {
         (
             Severity::Warning,
             vec!["metadata", "labels", labels::FLAVOR],
-            format!(
-                "flavor {name:?} is labelled {label:?}: set {wanted}, for the name is what actors use"
-            ),
+            format!("flavor {name:?} is labelled {label:?}"),
+            Some(format!("set {wanted}, for the name is what actors use")),
         )
     };
     let severity = if required { Severity::Error } else { severity };
     let path: merge::FieldPath = path.into_iter().collect();
-    findings.push(flavor.finding(severity, Rule::FlavorLabel, path, message));
+    findings.push(Finding {
+        help,
+        ..flavor.finding(severity, Code::FlavorLabel, path, message)
+    });
 }

@@ -14,7 +14,6 @@ mod finding;
 mod flavor;
 mod form;
 mod nesting;
-mod place;
 mod platform;
 
 use ::actor::schema;
@@ -23,12 +22,14 @@ use merge::Segment;
 use serde_json::Value;
 
 pub use document::{Document, Role};
-pub use finding::{Finding, Rule, Severity};
+pub use ::actor::diagnostic::{Code, Severity, Source};
+pub(crate) use finding::Check;
+pub use finding::{Finding, Place};
 pub use form::{json, lines};
 
 use self::actor::World;
 use crate::inputs::bare_key;
-use crate::pipeline::{Composition, Functions};
+use pipeline::{Composition, Functions};
 
 /// What checking takes beside the documents.
 #[derive(Debug)]
@@ -106,15 +107,15 @@ fn common(document: &Document, findings: &mut Vec<Finding>) {
     nesting::check(document, findings);
     for path in &document.bare_keys {
         if let Some(Segment::Key(key)) = path.segments().last() {
-            let (rule, path) = (Rule::BareKey, path.clone());
-            findings.push(document.finding(Severity::Warning, rule, path, bare_key(key)));
+            let (code, path) = (Code::BareKey, path.clone());
+            findings.push(document.finding(Severity::Warning, code, path, bare_key(key)));
         }
     }
     let name = document.get(&["metadata", "name"]);
     if name.is_none_or(|name| name == "") {
         let message = format!("{} has no metadata.name", document.object.kind());
-        let (rule, path) = (Rule::InvalidValue, ["metadata"]);
-        findings.push(document.finding(Severity::Error, rule, path, message));
+        let (code, path) = (Code::ActorUnnamed, ["metadata"]);
+        findings.push(document.finding(Severity::Error, code, path, message));
     }
 }
 
@@ -130,41 +131,27 @@ fn without_crossplanes(document: &Document) -> Document {
 
 fn other_version(document: &Document, served: &str) -> Finding {
     let message = format!(
-        "{} of {:?} is not served: write apiVersion: {served}",
+        "{} of {:?} is not served",
         document.object.kind(),
         document.object.api_version()
     );
-    document.finding(Severity::Error, Rule::ApiVersion, ["apiVersion"], message)
+    let (severity, code) = (Severity::Error, Code::VersionNotServed);
+    Finding {
+        help: Some(format!("write apiVersion: {served}")),
+        ..document.finding(severity, code, ["apiVersion"], message)
+    }
 }
 
-/// The findings sorted, and each fault once. A value of the wrong type is told by
-/// its schema and again by the step that reads it; a fault of a flavor or of the
-/// platform by itself and again by each actor that uses it.
+/// The findings sorted, and each once. A value of the wrong type is found by the schema's check
+/// and again by the step that reads it; an error of a flavor or of the platform by a check of the
+/// document itself and again with each actor that uses it.
 fn without_repetitions(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort();
-    let invalid: Vec<_> = findings
-        .iter()
-        .filter(|finding| finding.rule == Rule::InvalidValue)
-        .map(|finding| (finding.file.clone(), finding.position))
-        .collect();
-    findings.retain(|finding| {
-        let place = (finding.file.clone(), finding.position);
-        let may_repeat = matches!(finding.rule, Rule::Step(_) | Rule::Platform);
-        !may_repeat || !invalid.contains(&place)
-    });
-    findings.dedup_by(|later, earlier| {
-        let same_place = later.file == earlier.file && later.position == earlier.position;
-        same_place
-            && later.severity == earlier.severity
-            && is_repeated(&later.message, &earlier.message)
-    });
-    findings
-}
-
-/// Whether a message says what another says, and at most where it comes from.
-fn is_repeated(later: &str, earlier: &str) -> bool {
-    let rest = later.strip_prefix(earlier);
-    rest.is_some_and(|rest| {
-        rest.is_empty() || rest.starts_with(';') || rest.starts_with(" (in actor ")
-    })
+    findings.dedup();
+    let is_repeated = |finding: &Finding| findings.iter().any(|earlier| finding.repeats(earlier));
+    let repeated: Vec<bool> = findings.iter().map(is_repeated).collect();
+    let kept = findings.into_iter().zip(repeated);
+    kept.filter(|(_, is_repeated)| !is_repeated)
+        .map(|(finding, _)| finding)
+        .collect()
 }

@@ -4,13 +4,14 @@
 //! a map is three messages, and decoders give up at a depth of 100. So the document
 //! is packed up and read as it would be on its way.
 
+use actor::diagnostic::{Code, Severity};
 use function_proto::v1::{Resource, Resources, RunFunctionRequest, State};
 use merge::{FieldPath, Segment};
 use prost::Message as _;
 use serde_json::Value;
 
 use super::document::{Document, Role};
-use super::finding::{Finding, Rule, Severity};
+use super::finding::Finding;
 
 /// Most maps inside one another that functions read for certain.
 const MAPS_MAX: usize = 31;
@@ -24,9 +25,8 @@ pub(super) fn check(document: &Document, findings: &mut Vec<Finding>) {
     if deepest.maps <= MAPS_MAX && is_readable(&request(document)) {
         return;
     }
-    let (severity, rule) = (Severity::Error, Rule::Nesting);
-    let message = format!("nested too deep: {ADVICE}");
-    findings.push(document.finding(severity, rule, FieldPath::from(deepest.path), message));
+    let path = FieldPath::from(deepest.path);
+    findings.push(too_deep(document, path, "nested too deep"));
 }
 
 /// What the steps make of an actor: fields of a pod stand deeper in a workload.
@@ -36,9 +36,15 @@ pub(super) fn check_rendered(actor: &Document, rendered: &State, findings: &mut 
         ..RunFunctionRequest::default()
     };
     if !is_readable(&request) {
-        let (severity, rule) = (Severity::Error, Rule::Nesting);
-        let message = format!("what is rendered is nested too deep: {ADVICE}");
-        findings.push(actor.finding(severity, rule, FieldPath::default(), message));
+        let message = "what is rendered is nested too deep";
+        findings.push(too_deep(actor, FieldPath::default(), message));
+    }
+}
+
+fn too_deep(document: &Document, path: FieldPath, message: &str) -> Finding {
+    Finding {
+        help: Some(ADVICE.to_owned()),
+        ..document.finding(Severity::Error, Code::NestedTooDeep, path, message)
     }
 }
 

@@ -1,13 +1,14 @@
 //! The platform's settings by themselves, as every step reads them. A step reads
 //! only the transport that its actor uses; here all are read.
 
+use actor::diagnostic::{Code, Diagnostic, Location, Severity};
 use actor::platform::Platform;
 use actor::transport::TransportError;
-use function_kit::report;
+use merge::{FieldPath, Segment};
 use serde_json::{Value, json};
 
 use super::document::Document;
-use super::finding::{Finding, Rule, Severity};
+use super::finding::Finding;
 
 /// The settings; none where there are none, or they cannot be read.
 pub(super) fn settings(document: &Document) -> Option<Platform> {
@@ -45,29 +46,49 @@ pub(super) fn check(document: &Document, findings: &mut Vec<Finding>) {
         Err(error) => {
             let error = error.under("data");
             let message = format!("EnvironmentConfig {:?}: {error}", document.object.name());
-            findings.push(document.finding(Severity::Error, Rule::Platform, error.path, message));
+            let code = Code::InvalidPlatform;
+            findings.push(document.finding(Severity::Error, code, error.path, message));
             return;
         }
     };
-    let mut fault = |path: Vec<&str>, error: &TransportError| {
-        let path: merge::FieldPath = path.into_iter().collect();
-        findings.push(document.finding(Severity::Error, Rule::Platform, path, report(error)));
+    let mut report = |named_at: FieldPath, error: &TransportError| {
+        let diagnostic = error.diagnostic(Location::platform(named_at), |path| {
+            let path = path.segments().iter().cloned();
+            let path: FieldPath = std::iter::once(Segment::from("data")).chain(path).collect();
+            Location::platform(path)
+        });
+        findings.push(finding(document, diagnostic));
     };
     for name in platform.transports.keys() {
         match platform.transport(name) {
             Ok(_) | Err(TransportError::Disabled { .. }) => {}
-            Err(error) => fault(vec!["data", "transports", name], &error),
+            Err(error) => report(["data", "transports", name].into(), &error),
         }
     }
     match &platform.default_transport {
         Some(name) => match platform.transport(name) {
             Ok(_) | Err(TransportError::Misconfigured { .. }) => {}
-            Err(error) => fault(vec!["data", "defaultTransport"], &error),
+            Err(error) => report(["data", "defaultTransport"].into(), &error),
         },
         None => {
             if let Err(error @ TransportError::NoneEnabled) = platform.default_transport() {
-                fault(vec!["data", "transports"], &error);
+                report(["data", "transports"].into(), &error);
             }
         }
+    }
+}
+
+/// A diagnostic of the document itself.
+fn finding(document: &Document, diagnostic: Diagnostic) -> Finding {
+    let related = diagnostic.related.into_iter();
+    Finding {
+        related: related.map(|other| document.place(other.path)).collect(),
+        help: diagnostic.help,
+        ..document.finding(
+            diagnostic.severity,
+            diagnostic.code,
+            diagnostic.path,
+            diagnostic.message,
+        )
     }
 }

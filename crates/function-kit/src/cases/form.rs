@@ -182,7 +182,8 @@ fn entries(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
     value.and_then(Value::as_object).into_iter().flatten()
 }
 
-fn desired(state: &State) -> Value {
+/// Desired state, as a response has it; null where there is none.
+pub(super) fn desired(state: &State) -> Value {
     let object = |resource: &Resource| resource.resource.as_ref().map(struct_to_json);
     let mut document = Map::new();
     if let Some(xr) = state

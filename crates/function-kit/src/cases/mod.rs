@@ -2,7 +2,8 @@
 //!
 //! A case is a folder with `request.yaml` and `response.yaml`, in the form of
 //! [`form`], the first beginning with the case's `reason`. Values are compared,
-//! not texts. `UPDATE_CASES=1` writes what a step answers now; read the
+//! not texts. What every Fatal answer contains is checked by the runner and stands in no file.
+//! `UPDATE_CASES=1` writes what a step answers now; read the
 //! difference as you would read code.
 //!
 //! Every case also proves what no step may do: answer the same request twice in
@@ -10,6 +11,7 @@
 //! step desired, or send a Normal or Warning result.
 
 pub mod any;
+mod fatal;
 pub mod form;
 pub mod log;
 
@@ -46,12 +48,18 @@ fn check_one(
     let request = form::request(&document).map_err(&failed)?;
     let desired_before = desired_names(request.desired.as_ref());
     let response = run(request.clone());
-    let actual = form::response(&response);
+    let given = fatal::Given {
+        desired: request.desired.as_ref().map_or(Value::Null, form::desired),
+        context: document.get("context").cloned().unwrap_or_default(),
+        observed_conditions: observed_conditions(&document),
+    };
+    let mut actual = form::response(&response);
     let again = form::response(&run(request));
     if actual != again {
         return Err(failed("the same request got two answers".to_owned()));
     }
     invariants(&response, &desired_before).map_err(&failed)?;
+    fatal::condense(&mut actual, &given).map_err(&failed)?;
     let file = case.join("response.yaml");
     if std::env::var_os("UPDATE_CASES").is_some() {
         let text = actor::yaml::write(&actual).map_err(|error| failed(error.to_string()))?;
@@ -99,6 +107,15 @@ fn invariants(response: &RunFunctionResponse, desired_before: &[String]) -> Resu
         Some((name, _)) => Err(format!("composed object {name:?} has a status")),
         None => Ok(()),
     }
+}
+
+/// Types of the conditions that the observed XR of a request has.
+fn observed_conditions(request: &Value) -> Vec<String> {
+    let conditions = &request["observed"]["composite"]["status"]["conditions"];
+    let conditions = conditions.as_array().into_iter().flatten();
+    conditions
+        .filter_map(|condition| Some(condition["type"].as_str()?.to_owned()))
+        .collect()
 }
 
 fn desired_names(state: Option<&function_proto::v1::State>) -> Vec<String> {
