@@ -1,9 +1,9 @@
 //! All sides of a conflict.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use actor::ENVIRONMENT_CONFIG;
-use actor::diagnostic::{Code, Diagnostic, Location, Source};
+use actor::diagnostic::{Code, Diagnostic};
 use actor::spec::as_written;
 use function_kit::redacted;
 use merge::FieldPath;
@@ -36,30 +36,24 @@ pub(super) fn all<'a>(
     diagnostics: impl IntoIterator<Item = &'a Diagnostic>,
 ) -> Vec<Contradiction> {
     let flavors = Flavors::of(inputs);
-    let mut sides: BTreeMap<FieldPath, Vec<Location>> = BTreeMap::new();
-    for diagnostic in diagnostics {
-        if !matches!(
+    let conflicts = diagnostics.into_iter().filter(|diagnostic| {
+        matches!(
             diagnostic.code,
             Code::FlavorConflict | Code::FlavorTypeMismatch
-        ) {
-            continue;
-        }
-        let found = sides.entry(in_spec(&diagnostic.path)).or_default();
-        let locations = diagnostic.related.iter().cloned();
-        for location in locations.chain([diagnostic.location()]) {
-            if !found.contains(&location) {
-                found.push(location);
-            }
-        }
-    }
-    sides
+        )
+    });
+    let paths: BTreeSet<&FieldPath> = conflicts.map(|conflict| &conflict.path).collect();
+    let named = inputs.composite.object().get(&["spec", "flavors"]);
+    let named = named.and_then(Value::as_array).into_iter().flatten();
+    let named: Vec<&str> = named.filter_map(Value::as_str).collect();
+    paths
         .into_iter()
-        .map(|(path, locations)| Contradiction {
-            sides: locations
+        .map(|path| Contradiction {
+            path: in_spec(path),
+            sides: named
                 .iter()
-                .filter_map(|location| flavors.side(location))
+                .filter_map(|flavor| flavors.side(flavor, path))
                 .collect(),
-            path,
         })
         .collect()
 }
@@ -82,17 +76,14 @@ impl<'a> Flavors<'a> {
         Self(configs.map(|object| (object.name(), object)).collect())
     }
 
-    /// What stands at that location of a flavor.
-    fn side(&self, location: &Location) -> Option<Side> {
-        let Source::Flavor(name) = &location.source else {
-            return None;
-        };
-        let data = self.0.get(name.as_str())?.get(&["data"])?.as_object()?;
-        let path = as_written(data, &in_spec(&location.path));
+    /// What that flavor has at `path`, from the root.
+    fn side(&self, flavor: &str, path: &FieldPath) -> Option<Side> {
+        let data = self.0.get(flavor)?.get(&["data"])?.as_object()?;
+        let path = as_written(data, &in_spec(path));
         at(data, &path)?;
         let shown: Map<String, Value> = redacted(data);
         Some(Side {
-            flavor: name.clone(),
+            flavor: flavor.to_owned(),
             value: at(&shown, &path)
                 .cloned()
                 .unwrap_or_else(|| Value::from(HIDDEN)),

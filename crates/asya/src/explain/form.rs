@@ -64,7 +64,10 @@ pub fn document(explanation: &Explanation) -> Value {
         ("derived", derived.iter().map(derivation).collect()),
         ("conflicts", contradictions.iter().map(conflict).collect()),
         ("errors", faults.iter().map(|fault| json!(fault)).collect()),
-        ("diagnostics", diagnostics.iter().map(|it| json!(it)).collect()),
+        (
+            "diagnostics",
+            diagnostics.iter().map(|it| json!(it)).collect(),
+        ),
     ];
     for (key, list) in lists {
         if !list.is_empty() {

@@ -22,10 +22,10 @@ pub use derived::Derived;
 pub(crate) use form::{conflict, origin};
 pub use form::{document, table};
 
+use crate::steps::{RESOLVE_FLAVORS, up_to_flavors};
 use pipeline::{
     EngineError, Functions, Inputs, Machinery, Object, Outcome, RESOURCE_NAME, RenderError, outcome,
 };
-use crate::steps::{RESOLVE_FLAVORS, up_to_flavors};
 
 /// What stands in place of a value that may be secret.
 const HIDDEN: &str = "***";

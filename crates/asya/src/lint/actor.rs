@@ -17,10 +17,10 @@ use super::Linter;
 use super::document::Document;
 use super::finding::{Check, Finding, Place};
 use super::nesting;
+use crate::steps::up_to_flavors;
 use pipeline::{
     Composite, EngineError, Inputs, Machinery, Object, Outcome, RenderError, Schemas, outcome,
 };
-use crate::steps::up_to_flavors;
 
 /// What an actor may be made of.
 #[derive(Debug, Default)]

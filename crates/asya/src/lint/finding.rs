@@ -65,13 +65,15 @@ impl Finding {
         format!("{}{help}{actor} [{}]", self.message, self.code)
     }
 
-    /// Whether this says again what `earlier` says: the same code at the same place, or anything
-    /// about a value of which the type is wrong.
+    /// Whether this repeats `earlier`: the same code at the same place, or anything about a value of
+    /// the wrong type but that another flavor gives it another type.
     pub(super) fn repeats(&self, earlier: &Self) -> bool {
         let place = |finding: &Self| (finding.place.file.clone(), finding.place.position);
+        let is_invalid =
+            earlier.code == Code::InvalidValue && self.code != Code::FlavorTypeMismatch;
         earlier.check < self.check
             && place(earlier) == place(self)
-            && (earlier.code == self.code || earlier.code == Code::InvalidValue)
+            && (earlier.code == self.code || is_invalid)
     }
 }
 

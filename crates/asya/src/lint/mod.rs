@@ -21,8 +21,8 @@ use ::actor::spec::without_machinery;
 use merge::Segment;
 use serde_json::Value;
 
-pub use document::{Document, Role};
 pub use ::actor::diagnostic::{Code, Severity, Source};
+pub use document::{Document, Role};
 pub(crate) use finding::Check;
 pub use finding::{Finding, Place};
 pub use form::{json, lines};

@@ -200,12 +200,12 @@ fn a_conflict_names_every_flavor() {
     let lines: Vec<&str> = run.stderr.lines().collect();
     assert_eq!(lines.len(), 3, "{}", run.stderr);
     assert!(
-        lines[0].ends_with("flavors \"gpu\" and \"third\" conflict on scaling.minReplicaCount"),
+        lines[0].ends_with("flavors \"gpu\" and \"third\" conflict on scaling.minReplicaCount [ASYA230]"),
         "{}",
         lines[0]
     );
     assert!(
-        lines[1].ends_with("conflict on tolerations: type mismatch (list and string)"),
+        lines[1].ends_with("conflict on tolerations: type mismatch (list and string) [ASYA231]"),
         "{}",
         lines[1]
     );

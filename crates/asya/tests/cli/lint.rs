@@ -110,9 +110,9 @@ fn json_output_has_the_path_of_each_field() {
     assert_eq!(
         found[1],
         json!({
-            "file": "a.yaml", "line": 5, "column": 8, "severity": "error", "rule": "unknown-field",
-            "path": ["spec", "imag"], "actor": "text-processor",
-            "message": "unknown field \"imag\" in spec, did you mean \"image\"?",
+            "file": "a.yaml", "line": 5, "column": 8, "severity": "error", "code": "ASYA111",
+            "path": ["spec", "imag"], "source": "actor", "actor": "text-processor",
+            "message": "unknown field \"imag\" in spec", "help": "did you mean \"image\"?",
         })
     );
     let run = folder.run("lint -o json p.yaml");

@@ -485,7 +485,7 @@ fn invalid_input_is_reported_with_a_hint() {
             "actor.yaml",
             &format!(
                 "{at_fault}: pipeline step \"resolve-flavors\" returned a fatal result: no platform settings: create \
-                 EnvironmentConfig \"asya-platform\" with an entry under data.transports\n\
+                 EnvironmentConfig \"asya-platform\" with an entry under data.transports [ASYA301]\n\
                  hint: flavors and the platform's settings are given with -e"
             ),
         ),
