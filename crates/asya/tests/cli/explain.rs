@@ -200,7 +200,9 @@ fn a_conflict_names_every_flavor() {
     let lines: Vec<&str> = run.stderr.lines().collect();
     assert_eq!(lines.len(), 3, "{}", run.stderr);
     assert!(
-        lines[0].ends_with("flavors \"gpu\" and \"third\" conflict on scaling.minReplicaCount [ASYA230]"),
+        lines[0].ends_with(
+            "flavors \"gpu\" and \"third\" conflict on scaling.minReplicaCount [ASYA230]"
+        ),
         "{}",
         lines[0]
     );
