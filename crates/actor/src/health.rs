@@ -37,7 +37,7 @@ pub const RESOURCE_NAME: &str = "health";
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HealthSpec {
-    /// What is watched.
+    /// Pods to watch.
     pub for_provider: ForProvider,
 }
 
@@ -46,7 +46,7 @@ pub struct HealthSpec {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct HealthStatus {
-    /// What was seen of the pods.
+    /// Observed state of the pods.
     pub at_provider: AtProvider,
     /// Conditions of the object.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -58,9 +58,9 @@ pub struct HealthStatus {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ForProvider {
-    /// The actor.
+    /// Name of the actor.
     pub actor: String,
-    /// The workload that makes the pods.
+    /// Workload that creates the pods.
     pub workload: WorkloadReference,
     /// Labels of the pods.
     pub pod_selector: BTreeMap<String, String>,
@@ -72,7 +72,7 @@ pub struct ForProvider {
 pub struct WorkloadReference {
     /// `Deployment` or `StatefulSet`.
     pub kind: String,
-    /// Its name.
+    /// Name of the workload.
     pub name: String,
 }
 
@@ -81,22 +81,22 @@ pub struct WorkloadReference {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AtProvider {
-    /// Pods that are ready.
+    /// Number of ready pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<u32>,
-    /// Pods that crash or cannot pull an image.
+    /// Number of pods that crash or cannot pull an image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failing: Option<u32>,
-    /// Pods of any revision that have not ended.
+    /// Number of pods of any revision that have not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u32>,
-    /// Replicas that the HPA or the workload asks for.
+    /// Number of pods that the HPA or the workload asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub desired: Option<u32>,
-    /// The last change of the number of replicas.
+    /// Last change of the number of pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_scale: Option<LastScale>,
-    /// What is wrong with the pods.
+    /// Problem of the pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<Signal>,
     /// Whether a pod has ever been ready.
@@ -110,7 +110,7 @@ pub struct AtProvider {
     /// the actor scales up from 0, and before a pod was ready for the first time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unready: Option<String>,
-    /// Another scaler on the same workload.
+    /// Autoscaler of another owner on the same workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_scaler: Option<ForeignScaler>,
 }
@@ -119,29 +119,29 @@ pub struct AtProvider {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LastScale {
-    /// When, RFC 3339.
+    /// Time of the change, RFC 3339.
     pub time: String,
     /// `Up` or `Down`.
     pub direction: String,
-    /// Replicas before.
+    /// Number of pods before.
     pub from: u32,
-    /// Replicas after.
+    /// Number of pods after.
     pub to: u32,
 }
 
-/// What is wrong with an actor's pods.
+/// A problem of an actor's pods.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Signal {
     /// Status that this problem gives the actor: one of its pod statuses, such as `RuntimeError`.
     #[serde(alias = "word")]
     pub reason: String,
-    /// The container concerned.
+    /// Container with the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
-    /// What the kubelet or scheduler says.
+    /// Message of the kubelet or scheduler.
     pub message: String,
-    /// Live pods of which it is said.
+    /// Number of live pods with the problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<u32>,
     /// Since when, RFC 3339.
@@ -153,10 +153,10 @@ pub struct Signal {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ForeignScaler {
-    /// Its group and version.
+    /// Group and version.
     pub api_version: String,
-    /// Its kind.
+    /// Kind.
     pub kind: String,
-    /// Its name.
+    /// Name.
     pub name: String,
 }

@@ -28,20 +28,20 @@ pub const MANAGEMENT_POLICIES: [&str; 6] = [
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// What is said to be true or not.
+    /// Type of the condition.
     #[serde(rename = "type")]
     pub type_: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Why, as one word.
+    /// Reason of the status, in CamelCase.
     pub reason: String,
-    /// Why, for a reader.
+    /// Details for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// When anything of this condition changed last, RFC 3339.
+    /// Time of the last change of this condition, RFC 3339.
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub last_transition_time: String,
-    /// The generation of the object that this is said about.
+    /// Generation of the object that this condition describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
@@ -50,7 +50,7 @@ pub struct Condition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LocalSecretReference {
-    /// Its name.
+    /// Name of the Secret.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 253)))]
     pub name: String,
 }

@@ -19,31 +19,31 @@ use crate::transport::{Transport, TransportError};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Platform {
-    /// The transport of actors that name none; the only enabled one unless given.
+    /// Transport of actors that set none. Default: the only enabled transport.
     pub default_transport: Option<String>,
-    /// How queues are named; `asya-{actor}` unless given. `{actor}` and
-    /// `{namespace}` are filled in.
+    /// Template of queue names with `{actor}` and optionally `{namespace}`. Applies to new queues.
+    /// Default: `asya-{actor}`.
     pub queue_name_template: Option<String>,
-    /// What becomes of a queue whose actor is deleted, unless the actor says.
+    /// What happens to the queue of a deleted actor that sets no policy. Default: `Delete`.
     pub queue_deletion_policy: DeletionPolicy,
-    /// Longest grace period of a pod, in seconds; 3600 unless given.
+    /// Longest grace period of pods, in seconds. Default: 3600.
     pub max_grace_period_seconds: Option<u32>,
-    /// Whether a flavor must carry the label `asya.sh/flavor: <name>`.
+    /// Whether flavors must have the label `asya.sh/flavor: <name>`. Default: false.
     pub require_flavor_label: bool,
-    /// The queueing systems that actors may name.
+    /// Transports that actors can use, by name.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::platform::transports")
     )]
     pub transports: BTreeMap<String, Value>,
-    /// The injected sidecar.
+    /// Defaults of the injected sidecar.
     pub sidecar: SidecarDefaults,
-    /// The runtime script and the REST adapter.
+    /// Runtime files and the image of adapters.
     pub runtime: RuntimeDefaults,
-    /// Where the sidecar reports progress.
+    /// URL of the gateway that receives progress events. Default: none.
     #[serde(rename = "gatewayURL")]
     pub gateway_url: Option<String>,
-    /// The actors at which routes end.
+    /// Actors at which routes end.
     pub end_actors: EndActors,
 }
 
@@ -52,12 +52,13 @@ pub struct Platform {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SidecarDefaults {
-    /// Its image, of actors that name none. Unless given: `sidecarImage` of the step's input, else
-    /// `ASYA_SIDECAR_IMAGE` of the function, else `asya-sidecar:latest`.
+    /// Image of the sidecar, for actors that set none. Default: `sidecarImage` of the step's input,
+    /// else `ASYA_SIDECAR_IMAGE` of the function, else `asya-sidecar:latest`. A change restarts
+    /// pods.
     pub image: Option<String>,
-    /// Its pull policy.
+    /// When the kubelet pulls the image. Default: `IfNotPresent`.
     pub image_pull_policy: Option<PullPolicy>,
-    /// Its resources.
+    /// Resource requests and limits. Default: requests of 10m CPU and 32Mi memory.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::resources")
@@ -88,14 +89,14 @@ pub struct RuntimeDefaults {
     /// `asya-sidecar` and none of `configMap`, `script` and `version` is set. Pods that a target of
     /// mode Binding owns (strategy Inject) always get a ConfigMap. A change restarts pods.
     pub delivery: Option<Delivery>,
-    /// A ConfigMap in each actor's namespace that holds the script already.
+    /// Name of an existing ConfigMap with the runtime script in each actor's namespace.
     pub config_map: Option<String>,
-    /// The script itself.
+    /// Text of a runtime script that replaces the released ones.
     pub script: Option<String>,
-    /// A released version of our script; the newest unless given.
+    /// Released version of the runtime script. Default: the newest that the function contains.
     pub version: Option<String>,
-    /// Image of the REST adapter in mode Binding, where neither the actor nor a flavor names one.
-    /// There is no other: without any, the actor is in error (`ConfigError`).
+    /// Image of the adapter in mode Binding, if neither the actor nor a flavor sets one. Without
+    /// any, the actor has status `ConfigError`.
     pub adapter_image: Option<String>,
 }
 
@@ -104,9 +105,9 @@ pub struct RuntimeDefaults {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EndActors {
-    /// Where finished messages go: `x-sink`, unless told otherwise.
+    /// Actor that receives finished messages. Default: `x-sink`.
     pub sink: String,
-    /// Where failed messages go: `x-sump`, unless told otherwise.
+    /// Actor that receives failed messages. Default: `x-sump`.
     pub sump: String,
 }
 

@@ -26,17 +26,15 @@ pub struct ProviderConfigSpec {
     /// Amazon SQS, or a service that speaks its protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sqs: Option<SqsConnection>,
-    /// First part of the mark by which queues are known as ours. The uid of this
-    /// object unless given: give one to share queues between clusters, or to
-    /// find them again after this object was made anew.
+    /// First part of the ownership tag of queues. Default: the uid of this object. Set it to find
+    /// the queues again after this object was recreated, or to share queues between clusters.
     #[serde(default, rename = "ownerID", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(regex(pattern = r"^[A-Za-z0-9._-]{1,63}$"))
     )]
     pub owner_id: Option<String>,
-    /// How often counters are read at most, as a Go duration; 60s unless given,
-    /// and 0s means never.
+    /// How often messages are counted at most, as a Go duration. Default: `60s`. `0s`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 32)))]
     pub counters_interval: Option<String>,
@@ -47,22 +45,22 @@ pub struct ProviderConfigSpec {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterProviderConfigSpec {
-    /// Where, with whose credentials, and on whose behalf.
+    /// Connection, credentials and owner.
     #[serde(flatten)]
     pub connection: ProviderConfigSpec,
-    /// Namespaces whose objects may use this; all unless given. Labels other
-    /// than `kubernetes.io/metadata.name` need the right to read namespaces.
+    /// Namespaces whose objects can use this config. Default: all. Labels other than
+    /// `kubernetes.io/metadata.name` require permission to read namespaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_namespaces: Option<NamespaceSelector>,
-    /// Names that queues may have; any unless given. `{namespace}` stands for
-    /// the object's namespace, `*` for any text.
+    /// Patterns of allowed queue names. `{namespace}` is the object's namespace, `*` any text.
+    /// Default: all names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(max = 32), inner(length(min = 1, max = 255)))
     )]
     pub queue_names: Vec<String>,
-    /// Whether objects may ask for queues that nobody owns.
+    /// Whether objects can adopt queues without an owner. Default: false.
     #[serde(default)]
     pub allow_adopt: bool,
 }
@@ -72,10 +70,10 @@ pub struct ClusterProviderConfigSpec {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NamespaceSelector {
-    /// Labels that the namespace has.
+    /// Labels of the namespace.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, String>,
-    /// Conditions on its labels.
+    /// Conditions on labels of the namespace.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 32)))]
     pub match_expressions: Vec<LabelExpression>,
@@ -85,11 +83,11 @@ pub struct NamespaceSelector {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabelExpression {
-    /// The label's key.
+    /// Key of the label.
     pub key: String,
-    /// How its value compares.
+    /// Comparison.
     pub operator: LabelOperator,
-    /// The values of `In` and `NotIn`.
+    /// Values for `In` and `NotIn`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
 }
@@ -98,13 +96,13 @@ pub struct LabelExpression {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum LabelOperator {
-    /// It is one of the values.
+    /// The label has one of the values.
     In,
-    /// It is absent or none of the values.
+    /// The label is absent or has another value.
     NotIn,
-    /// It is present.
+    /// The label is present.
     Exists,
-    /// It is absent.
+    /// The label is absent.
     DoesNotExist,
 }
 
@@ -119,13 +117,13 @@ pub struct RabbitMqConnection {
         schemars(length(max = 1024), regex(pattern = r"^https?://[^/?#@]+(/[^?#]*)?$"))
     )]
     pub endpoint: String,
-    /// The user, who needs the tag `policymaker`.
+    /// User of the management API; requires the tag `policymaker`.
     pub credentials: RabbitMqCredentials,
-    /// Whom to trust.
+    /// Trusted certificate authorities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<RabbitMqTls>,
-    /// Priority of the policies that are written. Of several policies that
-    /// match a queue only the one with the highest priority applies.
+    /// Priority of the policies that the provider writes. If several policies match a queue, only
+    /// the one with the highest priority applies. Default: 0.
     #[serde(default)]
     pub policy_priority: i32,
 }
@@ -135,9 +133,9 @@ pub struct RabbitMqConnection {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RabbitMqCredentials {
-    /// The Secret's key with the name.
+    /// Key of a Secret with the user name.
     pub username_secret_ref: SecretKeySelector,
-    /// The Secret's key with the password.
+    /// Key of a Secret with the password.
     pub password_secret_ref: SecretKeySelector,
 }
 
@@ -146,7 +144,8 @@ pub struct RabbitMqCredentials {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RabbitMqTls {
-    /// The authorities to trust, as PEM; those of the provider's image unless given.
+    /// Key of a Secret with certificate authorities, as PEM. Default: those of the provider's
+    /// image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_secret_ref: Option<SecretKeySelector>,
 }
@@ -156,14 +155,14 @@ pub struct RabbitMqTls {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SqsConnection {
-    /// URL of the service, where it is not AWS's own.
+    /// URL of the service. Default: AWS's endpoint of the region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(max = 1024), regex(pattern = r"^https?://[^/?#@]+(/[^?#]*)?$"))
     )]
     pub endpoint: Option<String>,
-    /// With whose credentials.
+    /// Credentials of the provider.
     #[serde(default)]
     pub credentials: SqsCredentials,
 }
@@ -173,11 +172,11 @@ pub struct SqsConnection {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SqsCredentials {
-    /// Where they come from.
+    /// Source of the credentials. Default: `InjectedIdentity`.
     #[serde(default)]
     pub source: CredentialsSource,
-    /// The Secret with the keys `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and
-    /// optionally `AWS_SESSION_TOKEN`; with the source `Secret` alone.
+    /// Secret with `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and optionally `AWS_SESSION_TOKEN`.
+    /// Only with source `Secret`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretSelector>,
 }
@@ -186,7 +185,7 @@ pub struct SqsCredentials {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum CredentialsSource {
-    /// The provider's pod: IRSA, EKS Pod Identity, environment or instance.
+    /// Identity of the provider's pod: IRSA, EKS Pod Identity, environment or instance role.
     #[default]
     InjectedIdentity,
     /// A Secret.
@@ -197,12 +196,12 @@ pub enum CredentialsSource {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretSelector {
-    /// Its namespace; the provider's own unless given. A ProviderConfig reads
-    /// Secrets of its own namespace alone.
+    /// Namespace of the Secret. Default: the provider's own. A ProviderConfig reads Secrets of its
+    /// own namespace only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 63)))]
     pub namespace: Option<String>,
-    /// Its name.
+    /// Name of the Secret.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 253)))]
     pub name: String,
 }
@@ -224,7 +223,7 @@ pub struct SecretKeySelector {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProviderConfigStatus {
-    /// Objects that use this.
+    /// Number of objects that use this config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<i64>,
     /// Conditions of the object.
@@ -248,10 +247,10 @@ pub struct Usage {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceReference {
-    /// Its group and version.
+    /// Group and version.
     pub api_version: String,
-    /// Its kind.
+    /// Kind.
     pub kind: String,
-    /// Its name.
+    /// Name.
     pub name: String,
 }

@@ -24,15 +24,16 @@ pub const FLAGS: [&str; 3] = [DRIFTED, POLICY_SHADOWED, PASSWORD_NOT_URL_SAFE];
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QueueSpec {
-    /// The queue's settings.
+    /// Settings of the queue.
     pub for_provider: ForProvider,
-    /// What the provider may do; without `Delete` the queue outlives the object.
+    /// Actions that the provider may take. Without `Delete`, the queue stays when the object is
+    /// deleted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub management_policies: Vec<String>,
-    /// With whose credentials.
+    /// ProviderConfig whose endpoint and credentials are used.
     pub provider_config_ref: ProviderConfigRef,
-    /// The Secret, of the object's own namespace, into which the provider writes where the queue
-    /// is. It never has credentials in it.
+    /// Secret in the object's namespace to which the provider writes the address of the queue. It
+    /// never contains credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_connection_secret_to_ref: Option<LocalSecretReference>,
 }
@@ -43,10 +44,10 @@ pub struct QueueSpec {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ForProvider {
-    /// Whether a queue without an owner's mark may be taken over.
+    /// Whether to adopt an existing queue without an ownership tag. Default: false.
     #[serde(default)]
     pub adopt: bool,
-    /// Whether deletion waits until the queue is empty.
+    /// Whether deletion waits until the queue is empty. Default: false.
     #[serde(default)]
     pub delete_only_if_empty: bool,
     /// A queue of RabbitMQ.
@@ -63,27 +64,27 @@ pub struct ForProvider {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SqsQueue {
-    /// AWS region.
+    /// AWS region. Immutable.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 63)))]
     pub region: String,
-    /// AWS account.
+    /// AWS account, 12 digits. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]{12}$")))]
     pub account_id: Option<String>,
-    /// Endpoint, where it is not AWS's own.
+    /// Endpoint. Default: AWS's own. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 1024)))]
     pub endpoint: Option<String>,
-    /// Seconds in which a received message is hidden, 0 to 43200.
+    /// Seconds for which a received message is hidden, 0 to 43200.
     #[cfg_attr(feature = "schema", schemars(range(max = 43_200)))]
     pub visibility_timeout_seconds: u32,
-    /// Seconds that a message is kept, 60 to 1209600.
+    /// Seconds for which a message is kept, 60 to 1209600. Never lowered on a live queue.
     #[cfg_attr(feature = "schema", schemars(range(min = 60, max = 1_209_600)))]
     pub message_retention_seconds: u32,
-    /// Seconds that a receive waits for a message, 0 to 20.
+    /// Seconds that a receive call waits for a message, 0 to 20.
     #[cfg_attr(feature = "schema", schemars(range(max = 20)))]
     pub receive_wait_time_seconds: u32,
-    /// Where messages go that are received again and again.
+    /// Dead-lettering of messages that are received too often.
     pub dead_letter: DeadLetter,
 }
 
@@ -93,17 +94,17 @@ pub struct SqsQueue {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RabbitMqQueue {
-    /// Host of the broker.
+    /// Host of the broker. Immutable.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 253)))]
     pub host: String,
-    /// Virtual host.
+    /// Virtual host. Immutable.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub vhost: String,
     /// Durable topic exchange to which sidecars publish.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub exchange: String,
-    /// Keys by which the exchange routes messages here: the actor's name and
-    /// the queue's. No wildcards, by which a queue would get everybody's messages.
+    /// Routing keys of the queue's bindings: the actor's name and the queue's. Wildcards are
+    /// refused, because the queue would receive the messages of others.
     #[cfg_attr(
         feature = "schema",
         schemars(
@@ -112,14 +113,14 @@ pub struct RabbitMqQueue {
         )
     )]
     pub routing_keys: Vec<String>,
-    /// Type of the queue.
+    /// Type of the queue. Immutable.
     pub queue_type: QueueType,
-    /// Milliseconds that a consumer may hold a message, where the broker's own
-    /// limit would be too short.
+    /// Milliseconds for which a consumer may hold a message, at least 60000. Default: the broker's
+    /// limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 60_000)))]
     pub consumer_timeout_milliseconds: Option<u64>,
-    /// Where messages go that are delivered again and again.
+    /// Dead-lettering of messages that are delivered too often.
     pub dead_letter: DeadLetter,
     /// Delays in seconds, ascending, for each of which the provider keeps a queue
     /// `<queue>-retry-<seconds>`: messages that the sidecar tries again wait there and return to the
@@ -138,9 +139,9 @@ pub struct RabbitMqQueue {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DeadLetter {
-    /// Whether it is on.
+    /// Whether messages are dead-lettered.
     pub enabled: bool,
-    /// Receives after which a message is dead-lettered.
+    /// Number of receives after which a message is dead-lettered, 1 to 1000.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
     pub max_receive_count: u32,
 }
@@ -150,13 +151,13 @@ pub struct DeadLetter {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueStatus {
-    /// What was seen of the queue.
+    /// Observed state of the queue.
     #[serde(skip_serializing_if = "AtProvider::is_unknown")]
     pub at_provider: AtProvider,
-    /// Conditions of the object: `Synced`, `Ready`, and others that say what is wrong.
+    /// Conditions of the object: `Synced`, `Ready`, and conditions of problems.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// The last token of the annotation `crossplane.io/reconcile-requested-at` that was handled.
+    /// Last value of the annotation `crossplane.io/reconcile-requested-at` that was handled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }
@@ -175,16 +176,16 @@ pub struct AtProvider {
     /// ARN of the queue, on SQS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arn: Option<String>,
-    /// Where the queue was found; a Queue never moves.
+    /// Location of the queue at first contact. A Queue never moves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
-    /// Messages that wait.
+    /// Number of waiting messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<u64>,
-    /// Messages that consumers hold.
+    /// Number of messages that consumers hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processing: Option<u64>,
-    /// Messages that were given up, where dead-lettering is on; counted every five minutes.
+    /// Number of dead-lettered messages, if dead-lettering is on; counted every five minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead_lettered: Option<u64>,
 }
@@ -201,7 +202,7 @@ impl AtProvider {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Location {
-    /// URL of the management API, or of the service where it is not AWS's own.
+    /// URL of the management API, or of the service if it is not AWS's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// Virtual host of RabbitMQ.
@@ -219,10 +220,10 @@ pub struct Location {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderConfigRef {
-    /// `ProviderConfig` (of the object's namespace) or `ClusterProviderConfig`.
+    /// `ProviderConfig`, in the object's namespace, or `ClusterProviderConfig`.
     #[serde(default = "cluster_provider_config")]
     pub kind: String,
-    /// Its name.
+    /// Name of the config.
     pub name: String,
 }
 
@@ -240,15 +241,15 @@ impl ProviderConfigRef {
     }
 }
 
-/// What becomes of a queue when its actor is deleted.
+/// What happens to a queue when its actor is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum DeletionPolicy {
-    /// It is deleted, with whatever it holds.
+    /// The queue is deleted with its messages.
     #[default]
     Delete,
-    /// It is deleted once it holds nothing; the object waits for that.
+    /// The queue is deleted when it has been empty for a minute; the object waits for that.
     DeleteIfEmpty,
-    /// It stays; a later actor of the same namespace and name finds it by its mark.
+    /// The queue stays; a later actor of the same namespace and name finds it by its ownership tag.
     Orphan,
 }

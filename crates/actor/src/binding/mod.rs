@@ -78,10 +78,10 @@ pub fn field_manager(actor: &ActorName) -> String {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BindingSpec {
-    /// What is bound to what.
+    /// Actor, target and additions.
     pub for_provider: ForProvider,
-    /// What the provider may do: without `Update` it only looks, without `Delete` what
-    /// was added stays in the target when the object goes.
+    /// Actions that the provider may take. Without `Update` it only observes; without `Delete` the
+    /// additions stay in the target when the object is deleted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub management_policies: Vec<String>,
 }
@@ -91,21 +91,19 @@ pub struct BindingSpec {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ForProvider {
-    /// The actor. It never changes, for what is added to the target carries its name.
+    /// Name of the actor; the additions carry it. Immutable.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::actor_name")
     )]
     pub actor: String,
-    /// The workload to bind to, in this object's namespace and by group and kind in any
-    /// served version. It may change: what was added to the former one is taken away
-    /// first.
+    /// Workload to bind to, in this object's namespace, by group and kind in any served version. If
+    /// it changes, the additions are removed from the former target first.
     pub target_ref: ObjectReference,
     /// Where adapter and sidecar run.
     pub strategy: Strategy,
-    /// What is added to the pods of the target with the strategy `Inject`: containers
-    /// called `asya-…`, volumes, image pull secrets, and labels and annotations of the
-    /// pods.
+    /// Additions to the pods of the target with strategy `Inject`: containers named `asya-…`,
+    /// volumes, image pull secrets, labels and annotations.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[cfg_attr(
         feature = "schema",
@@ -120,7 +118,7 @@ pub struct ForProvider {
 pub enum Strategy {
     /// In the target's pods.
     Inject,
-    /// In a Deployment of our own; the target is only read.
+    /// In a Deployment of the actor; the target is only read.
     Adapter,
 }
 
@@ -139,13 +137,13 @@ impl Strategy {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectReference {
-    /// Its group and version.
+    /// Group and version.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 317)))]
     pub api_version: String,
-    /// Its kind.
+    /// Kind.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 63)))]
     pub kind: String,
-    /// Its name.
+    /// Name.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 253)))]
     pub name: String,
 }
@@ -171,13 +169,13 @@ impl std::fmt::Display for ObjectReference {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct BindingStatus {
-    /// What was seen of the target.
+    /// Observed state of the target.
     #[serde(skip_serializing_if = "AtProvider::is_unknown")]
     pub at_provider: AtProvider,
     /// Conditions of the object: `Synced`, `Ready` and `TargetResolved`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// The last token of the annotation `crossplane.io/reconcile-requested-at` that was handled.
+    /// Last value of the annotation `crossplane.io/reconcile-requested-at` that was handled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }
@@ -187,13 +185,12 @@ pub struct BindingStatus {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AtProvider {
-    /// The `targetRef` for which everything here was found. An answer about another
-    /// target is none.
+    /// The `targetRef` to which this state belongs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_ref: Option<ObjectReference>,
-    /// What makes the pods of the target: a Deployment or StatefulSet, or for
-    /// `Adapter` what the target's own controller makes of it, such as a Service of
-    /// Knative's. It stays when the target is gone.
+    /// Workload that creates the target's pods: a Deployment or StatefulSet, or for `Adapter` what
+    /// the target's controller creates, such as a Knative Service. Stays when the target is
+    /// deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_target: Option<ObjectReference>,
     /// Uid of the resolved target.
@@ -202,32 +199,31 @@ pub struct AtProvider {
     /// Labels by which the resolved target selects its pods.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pod_selector: BTreeMap<String, String>,
-    /// Where pods of the namespace reach the target, where its kind tells.
+    /// Address of the target inside the namespace, if its kind publishes one.
     #[serde(rename = "targetURL", skip_serializing_if = "Option::is_none")]
     pub target_url: Option<String>,
-    /// The object by whose `/scale` the number of the target's pods is set.
+    /// Object whose `/scale` sets the number of the target's pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_target: Option<ObjectReference>,
     /// Why there is no such object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_scalable: Option<String>,
-    /// A scaler of somebody else's on that object or on the resolved target. The
-    /// actor's own, labelled with its name, are none.
+    /// Autoscaler of another owner on that object or on the resolved target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_scaler: Option<ForeignScaler>,
-    /// The other field manager that wrote the target's pod template last.
+    /// Other field manager that last wrote the target's pod template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_manager: Option<String>,
-    /// How often another controller has removed what was added, since the spec changed
-    /// or an hour was quiet.
+    /// Number of times that another controller removed the additions, since the spec changed or
+    /// since an hour without conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict_count: Option<u32>,
-    /// When it last did, RFC 3339.
+    /// Time of the last conflict, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub last_conflict_time: Option<String>,
-    /// The generation of this object whose template, or absence of one, every pod of
-    /// the resolved target has: its rollout is done.
+    /// Generation of this object whose template, or absence of one, all pods of the resolved target
+    /// have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rolled_out_generation: Option<i64>,
 }

@@ -37,7 +37,7 @@ impl JsonSchema for EnvVar {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let value = json!({"type": "string", "description": "Its literal value."});
+        let value = json!({"type": "string", "description": "Value."});
         declaring(named("Name of the variable.", VARIABLE_MAX), "value", value)
     }
 }
@@ -50,7 +50,7 @@ impl JsonSchema for VolumeMount {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let path = json!({
             "type": "string",
-            "description": "Where the volume appears in the container.",
+            "description": "Mount path in the container.",
             "minLength": 1,
         });
         let mut mount = declaring(named("Name of the volume.", LABEL_MAX), "mountPath", path);
@@ -127,11 +127,11 @@ pub(crate) fn pod_fragment(_: &mut SchemaGenerator) -> Schema {
     })];
     json_schema!({
         "type": "object",
-        "description": "What is added to the pods of the target with the strategy `Inject`.",
+        "description": "Additions to the pods of the target with strategy `Inject`.",
         "properties": {
             "metadata": {
                 "type": "object",
-                "description": "What the pods carry.",
+                "description": "Additional labels and annotations of the pods.",
                 "properties": {
                     "annotations": texts("Annotations of the pods."),
                     "labels": texts("Labels of the pods; never one of the target's selector."),
@@ -139,7 +139,7 @@ pub(crate) fn pod_fragment(_: &mut SchemaGenerator) -> Schema {
             },
             "spec": {
                 "type": "object",
-                "description": "What the pods hold.",
+                "description": "Additional containers, volumes and image pull secrets.",
                 "properties": {
                     "containers": containers("Containers called `asya-…`.", &own_names),
                     "imagePullSecrets": items(
@@ -156,7 +156,7 @@ pub(crate) fn pod_fragment(_: &mut SchemaGenerator) -> Schema {
 fn containers(description: &str, rules: &[Value]) -> Schema {
     let command = json!({
         "type": "array",
-        "description": "Entry point, in place of the image's.",
+        "description": "Command, instead of the image's entry point.",
         "items": {"type": "string"},
     });
     let mut container = declaring(

@@ -118,7 +118,7 @@ pub(crate) fn of_scaling(schema: &mut Schema) {
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
         for (alias, field) in ALIASES {
             let mut spelling = fields.get(field).cloned().unwrap_or_default();
-            spelling["description"] = json!(format!("Another spelling of `{field}`."));
+            spelling["description"] = json!(format!("Alias of `{field}`."));
             fields.insert(alias.to_owned(), spelling);
             rules.push(rule(
                 &format!("!has(self.{alias}) || !has(self.{field})"),

@@ -73,7 +73,7 @@ fn names() -> Value {
 
 fn version(legacy: bool) -> Value {
     let mut spec = structural::of::<Spec>();
-    spec["description"] = json!("What the actor is. Its flavors give what it does not say itself.");
+    spec["description"] = json!("The actor. Its flavors provide the fields that it does not set.");
     json!({
         "name": VERSION,
         "served": true,
@@ -81,7 +81,7 @@ fn version(legacy: bool) -> Value {
         "additionalPrinterColumns": columns(),
         "schema": {"openAPIV3Schema": {
             "type": "object",
-            "description": "An actor: a handler that works off the messages of a queue.",
+            "description": "An actor: a Python handler that processes the messages of a queue.",
             "required": ["spec"],
             "properties": {
                 "spec": spec,

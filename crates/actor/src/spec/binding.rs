@@ -14,7 +14,7 @@ use crate::entry::EnvVar;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadRef {
-    /// Group and version.
+    /// Group and version, such as `apps/v1`.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 317)))]
     pub api_version: String,
     /// Kind.
@@ -42,22 +42,21 @@ impl WorkloadRef {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RuntimeAdapter {
-    /// Image; the platform's `runtime.adapterImage` unless given.
+    /// Image of the adapter. Default: the platform's `runtime.adapterImage`.
     pub image: Option<String>,
-    /// The handler that forwards.
+    /// Handler that forwards messages to the server.
     pub handler: Option<String>,
-    /// Where the inference server listens, from the pods in which the adapter runs:
-    /// with the strategy `Inject` that is the target's own pod. What the target tells
-    /// unless given, where the adapter runs in a Deployment of its own.
+    /// Address of the inference server, as seen from the adapter: with strategy `Inject` a server
+    /// in the same pod. Default with `Adapter`: the address that the target publishes.
     #[serde(rename = "targetURL")]
     pub target_url: Option<String>,
-    /// Environment of the container.
+    /// Environment variables of the adapter.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::items::environment")
     )]
     pub env: Vec<EnvVar>,
-    /// Resources of the container.
+    /// Resource requests and limits of the adapter.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::resources")
@@ -70,9 +69,9 @@ pub struct RuntimeAdapter {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Binding {
-    /// Where adapter and sidecar run; decided by the target's kind unless given.
+    /// Where adapter and sidecar run. Default: `Auto`.
     pub strategy: BindingStrategy,
-    /// Whether the target itself is scaled too; no unless given.
+    /// Whether the target is scaled too, if the adapter has its own Deployment. Default: false.
     pub scale_target: Option<bool>,
 }
 
@@ -90,11 +89,11 @@ impl Spec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum BindingStrategy {
-    /// Decided by the target's kind.
+    /// The target's kind decides.
     #[default]
     Auto,
     /// In the target's pods.
     Inject,
-    /// In a Deployment of our own.
+    /// In a Deployment of the actor.
     Adapter,
 }

@@ -44,87 +44,92 @@ pub use workload::{Workload, WorkloadKind};
 #[cfg_attr(feature = "schema", schemars(transform = crate::schema::rules::of_spec))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Spec {
-    /// Name of the actor where it differs from the object's: a DNS label. It
-    /// cannot change, for the queue is named after it.
+    /// Name of the actor, a DNS label of 1 to 63 characters; the queue is named after it. Default:
+    /// the object's name. Immutable.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::actor_name")
     )]
     pub actor: Option<String>,
-    /// Entry of the platform's transports; that of the live queue, else the
-    /// platform's default, unless given.
+    /// Transport of the queue: an entry of `transports` in the platform settings. Default: that of
+    /// the live queue, else the platform's default. Cannot change while the queue exists.
     pub transport: Option<String>,
-    /// Names of the flavors, applied left to right: at most 8, none twice.
+    /// Names of flavors, merged from left to right: at most 8, each once.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::flavors")
     )]
     pub flavors: Vec<String>,
 
-    /// Image of `asya-runtime`; holds the user's handler.
+    /// Image of the container `asya-runtime`, which contains the handler. Required in the actor or
+    /// a flavor.
     pub image: Option<String>,
-    /// The handler: `module.function` or `module.Class.method`.
+    /// Python handler: `module.function` or `module.Class.method`. Required in the actor or a
+    /// flavor.
     pub handler: Option<String>,
-    /// When the kubelet pulls `image`; `IfNotPresent` unless said otherwise.
+    /// When the kubelet pulls `image`. Default: `IfNotPresent`.
     pub image_pull_policy: Option<PullPolicy>,
-    /// The Python that runs the handler: `ASYA_PYTHONEXECUTABLE` of `env`, else
-    /// `python3`, unless given.
+    /// Python interpreter in the image. Default: `ASYA_PYTHONEXECUTABLE` of `env`, else `python3`.
     pub python_executable: Option<String>,
-    /// Replicas while scaling is off; what runs, else 1, unless given.
+    /// Number of pods while `scaling.enabled` is false; no effect otherwise. Default: the current
+    /// number, else 1.
     pub replicas: Option<u32>,
-    /// Environment of `asya-runtime`.
+    /// Environment variables of `asya-runtime`. Names are unique; variables that Asya sets itself
+    /// are refused.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::items::environment")
     )]
     pub env: Vec<EnvVar>,
-    /// Secret keys that become environment variables of `asya-runtime`.
+    /// Keys of Secrets that become environment variables of `asya-runtime`.
     pub secret_refs: Vec<SecretRef>,
-    /// Resources of `asya-runtime`.
+    /// Resource requests and limits of `asya-runtime`.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::resources")
     )]
     pub resources: Option<Map<String, Value>>,
-    /// Tolerations of the pod.
+    /// Tolerations of the pods.
     pub tolerations: Vec<Map<String, Value>>,
-    /// Node labels that the pod needs.
+    /// Labels that nodes must have to run the pods.
     pub node_selector: BTreeMap<String, String>,
-    /// Volumes of the pod.
+    /// Volumes of the pods.
     pub volumes: Vec<Named>,
     /// Volume mounts of `asya-runtime`.
     pub volume_mounts: Vec<VolumeMount>,
 
     /// Autoscaling by KEDA.
     pub scaling: Scaling,
-    /// Timeout, retries and what is not retried.
+    /// Timeout and retries of messages.
     pub resiliency: Resiliency,
-    /// The injected sidecar.
+    /// Settings of the injected sidecar.
     pub sidecar: Sidecar,
-    /// State outside of the pod, through a connector beside the handler.
+    /// State proxies: directories whose files a connector container keeps in a store.
     pub state_proxy: Vec<StateProxy>,
-    /// The actor's queue.
+    /// Settings of the actor's queue.
     pub queue: QueueOptions,
 
-    /// Affinity of the pod.
+    /// Affinity of the pods.
     pub affinity: Option<Map<String, Value>>,
-    /// Topology spread constraints of the pod.
+    /// Topology spread constraints of the pods.
     pub topology_spread_constraints: Vec<Map<String, Value>>,
-    /// Secrets with which images are pulled.
+    /// Secrets with which the kubelet pulls images.
     pub image_pull_secrets: Vec<Named>,
-    /// ServiceAccount of the pod; it must exist.
+    /// ServiceAccount of the pods; it must exist. Default: the namespace's default, or one that is
+    /// rendered for the platform's `actorRoleArn`.
     pub service_account_name: Option<String>,
-    /// Priority class of the pod.
+    /// Priority class of the pods.
     pub priority_class_name: Option<String>,
-    /// Runtime class of the pod.
+    /// Runtime class of the pods.
     pub runtime_class_name: Option<String>,
-    /// Seconds between SIGTERM and SIGKILL; the actor's timeout and 30 unless given.
+    /// Seconds between SIGTERM and SIGKILL. Default: the actor's timeout plus 30, at most the
+    /// platform's `maxGracePeriodSeconds`.
     pub termination_grace_period_seconds: Option<u32>,
-    /// Security context of the pod.
+    /// Security context of the pods.
     pub security_context: Option<Map<String, Value>>,
     /// Security context of `asya-runtime`.
     pub container_security_context: Option<Map<String, Value>>,
-    /// Init containers of the pod.
+    /// Init containers of the pods.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::items::init_containers")
@@ -134,26 +139,26 @@ pub struct Spec {
     pub args: Vec<String>,
     /// Lifecycle hooks of `asya-runtime`.
     pub lifecycle: Option<Map<String, Value>>,
-    /// Liveness probe of `asya-runtime`, in place of the injected one.
+    /// Liveness probe of `asya-runtime`. Replaces the injected one.
     pub liveness_probe: Option<Map<String, Value>>,
-    /// Readiness probe of `asya-runtime`, in place of the injected one.
+    /// Readiness probe of `asya-runtime`. Replaces the injected one.
     pub readiness_probe: Option<Map<String, Value>>,
-    /// Startup probe of `asya-runtime`, in place of the injected one.
+    /// Startup probe of `asya-runtime`. Replaces the injected one, which allows 5 minutes.
     pub startup_probe: Option<Map<String, Value>>,
     /// Update strategy of the Deployment.
     pub strategy: Option<Map<String, Value>>,
-    /// Labels of the pods beside our own.
+    /// Additional labels of the pods.
     pub pod_labels: BTreeMap<String, String>,
     /// Annotations of the pods.
     pub pod_annotations: BTreeMap<String, String>,
 
-    /// The pod template of the user's own, in place of the inline fields.
+    /// Your own pod template, instead of the inline fields. Excludes `workloadRef`.
     pub workload: Option<Workload>,
-    /// A workload that another operator owns.
+    /// Workload of another owner to bind to. Excludes `workload`.
     pub workload_ref: Option<WorkloadRef>,
-    /// The REST adapter beside a bound workload.
+    /// Adapter of a bound workload. Requires `workloadRef`.
     pub runtime: Option<RuntimeAdapter>,
-    /// How a bound workload is treated.
+    /// How to bind to the workload. Requires `workloadRef`.
     pub binding: Binding,
 }
 
@@ -163,10 +168,10 @@ pub struct Spec {
 pub enum PullPolicy {
     /// At every start of a container.
     Always,
-    /// When the node does not have it.
+    /// If the node does not have the image.
     #[default]
     IfNotPresent,
-    /// Not at all: it must be on the node.
+    /// Never: the node must have the image.
     Never,
 }
 
@@ -175,9 +180,9 @@ pub enum PullPolicy {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SecretRef {
-    /// The Secret, in the actor's namespace.
+    /// Name of the Secret, in the actor's namespace.
     pub secret_name: String,
-    /// Its keys.
+    /// Keys of the Secret.
     pub keys: Vec<SecretKey>,
 }
 
@@ -197,13 +202,14 @@ pub struct SecretKey {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Sidecar {
-    /// Image, in place of the platform's.
+    /// Image of the sidecar. Default: the platform's `sidecar.image`.
     pub image: Option<String>,
-    /// Pull policy, in place of the platform's.
+    /// When the kubelet pulls the image. Default: the platform's, else `IfNotPresent`.
     pub image_pull_policy: Option<PullPolicy>,
-    /// Environment beside what is injected; tunables are replaced in place.
+    /// Additional environment variables. Replaces injected variables of the same name, except those
+    /// for the actor's identity and wiring, which are refused.
     pub env: Vec<EnvVar>,
-    /// Resources, in place of the platform's.
+    /// Resource requests and limits. Default: the platform's.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::resources")
@@ -214,12 +220,12 @@ pub struct Sidecar {
     pub security_context: Option<Map<String, Value>>,
 }
 
-/// Files that a connector container keeps somewhere durable.
+/// A directory whose files a connector container keeps in a store.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StateProxy {
-    /// Name; part of the container's and the socket's.
+    /// Name, part of the names of container and socket.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::state_proxy_name")
@@ -227,10 +233,10 @@ pub struct StateProxy {
     pub name: String,
     /// Where the handler finds the files.
     pub mount: StateMount,
-    /// When writes reach the store; `buffered` unless given.
+    /// When writes reach the store. Default: `buffered`.
     #[serde(default)]
     pub write_mode: WriteMode,
-    /// The container that talks to the store.
+    /// Container that connects to the store.
     pub connector: Connector,
     /// Security context of the container, as in Kubernetes. Its keys replace those of the default,
     /// which Pod Security *restricted* accepts.
@@ -255,10 +261,10 @@ pub struct StateMount {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum WriteMode {
-    /// At the end of a call.
+    /// When the file is closed.
     #[default]
     Buffered,
-    /// At once.
+    /// With each write.
     Passthrough,
 }
 
@@ -276,12 +282,12 @@ impl WriteMode {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connector {
-    /// Its image.
+    /// Image of the connector.
     pub image: String,
-    /// Its environment.
+    /// Environment variables of the connector.
     #[serde(default)]
     pub env: Vec<EnvVar>,
-    /// Its resources.
+    /// Resource requests and limits of the connector.
     #[serde(default)]
     #[cfg_attr(
         feature = "schema",
@@ -295,12 +301,13 @@ pub struct Connector {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueOptions {
-    /// What becomes of the queue when the actor is deleted; the platform's
-    /// choice unless given.
+    /// What happens to the queue when the actor is deleted. Default: the platform's
+    /// `queueDeletionPolicy`. Cannot be set in a flavor.
     pub deletion_policy: Option<crate::queue::DeletionPolicy>,
-    /// Whether a queue that somebody else made may be taken over; no unless given.
+    /// Whether to adopt an existing queue that has no owner. Default: false. Cannot be set in a
+    /// flavor.
     pub adopt: Option<bool>,
-    /// Where messages go that fail again and again.
+    /// Dead-lettering of messages that are received too often.
     pub dead_letter: DeadLetterOptions,
 }
 
@@ -309,9 +316,10 @@ pub struct QueueOptions {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeadLetterOptions {
-    /// Whether it is on.
+    /// Whether messages are dead-lettered. Default: true on RabbitMQ quorum queues, false on SQS.
     pub enabled: Option<bool>,
-    /// Receives after which a message is dead-lettered, 1 or more.
+    /// Number of receives after which a message is dead-lettered, at least 1. Default: 20 on
+    /// RabbitMQ, 3 on SQS.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_receive_count: Option<u32>,
 }

@@ -11,20 +11,20 @@ use serde_json::{Map, Number, Value};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Resiliency {
-    /// Longest run of the handler for one message, such as `90s` or `1h30m`; 5
-    /// minutes unless given. What the queue and the pod allow follows from it.
+    /// Maximum time of the handler for one message, such as `90s` or `1h30m`. Sets the visibility
+    /// timeout of the queue and the grace period of the pods. Default: 5 minutes.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::duration")
     )]
     pub actor_timeout: Option<String>,
-    /// How failed messages are tried again.
+    /// Retries of failed messages, older form.
     pub retry: Retry,
-    /// Exceptions that are not tried again, by qualified name.
+    /// Names of exceptions that are not retried, older form. Base classes match too.
     pub non_retryable_errors: Vec<String>,
-    /// Named retry policies.
+    /// Retry policies by name, newer form.
     pub policies: BTreeMap<String, Map<String, Value>>,
-    /// Which errors follow which policy; the first match counts.
+    /// Which errors use which policy, newer form; the first match applies.
     pub rules: Vec<Map<String, Value>>,
 }
 
@@ -34,28 +34,28 @@ pub struct Resiliency {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Retry {
-    /// Whether pauses stay the same or grow: `constant` or `exponential`.
+    /// `constant` or `exponential` delay between attempts.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::retry_policy")
     )]
     pub policy: Option<String>,
-    /// Attempts in all.
+    /// Maximum number of attempts.
     pub max_attempts: Option<u32>,
-    /// Pause before the second attempt, such as `1s`.
+    /// Delay before the second attempt, such as `1s`.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::duration")
     )]
     pub initial_interval: Option<String>,
-    /// Longest pause, such as `5m`.
+    /// Longest delay, such as `5m`.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::duration")
     )]
     pub max_interval: Option<String>,
-    /// Factor from one pause to the next.
+    /// Factor by which the delay grows, if `policy` is `exponential`.
     pub backoff_coefficient: Option<Number>,
-    /// Whether pauses are randomised.
+    /// Whether delays are randomised.
     pub jitter: Option<bool>,
 }

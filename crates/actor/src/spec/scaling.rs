@@ -9,30 +9,30 @@ use serde_json::{Map, Value};
 #[cfg_attr(feature = "schema", schemars(transform = crate::schema::rules::of_scaling))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Scaling {
-    /// Whether KEDA scales the actor; yes unless given.
+    /// Whether KEDA scales the actor. Default: true.
     pub enabled: Option<bool>,
-    /// Fewest replicas; 0 unless given.
+    /// Minimum number of pods. Default: 0.
     pub min_replica_count: Option<u32>,
-    /// Most replicas; 10 unless given.
+    /// Maximum number of pods, at least 1. Default: 10.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_replica_count: Option<u32>,
-    /// Seconds between two looks at the queue; 30 unless given.
+    /// Seconds between two reads of the queue while there is no pod. Default: 30.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub polling_interval: Option<u32>,
-    /// Seconds from the last message to zero; 300 unless given.
+    /// Seconds from the last message until the last pod is removed. Default: 300.
     pub cooldown_period: Option<u32>,
-    /// Seconds after creation in which the actor is not scaled to zero.
+    /// Seconds after creation during which the actor is not scaled to zero. Default: KEDA's, 0.
     pub initial_cooldown_period: Option<u32>,
-    /// Replicas while the queue is empty; below `minReplicaCount`.
+    /// Number of pods while the queue is empty. Must be below `minReplicaCount`.
     pub idle_replica_count: Option<u32>,
-    /// Messages per replica; 5 unless given.
+    /// Messages per pod. Default: 5.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub queue_length: Option<u32>,
-    /// What KEDA does when it cannot read the queue.
+    /// Number of pods while KEDA cannot read the queue, as in KEDA.
     pub fallback: Option<Map<String, Value>>,
-    /// Finer points.
+    /// Formula, HPA behaviour and other KEDA settings.
     pub advanced: Advanced,
-    /// Triggers after the queue's own.
+    /// KEDA triggers in addition to the queue's, which is named `queue`.
     pub additional_triggers: Vec<Map<String, Value>>,
 }
 
@@ -41,17 +41,19 @@ pub struct Scaling {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Advanced {
-    /// Whether the workload gets its replicas back when KEDA lets go of it.
+    /// Whether the workload gets its former number of pods back when the ScaledObject is deleted.
+    /// Default: false; true for bound workloads.
     pub restore_to_original_replica_count: Option<bool>,
-    /// Expression over the triggers' names.
+    /// Expression over the names of triggers. Requires `target`.
     pub formula: Option<String>,
-    /// Target of the formula; KEDA wants a text.
+    /// Target value of the formula.
     pub target: Option<Value>,
-    /// Activation threshold of the formula; KEDA wants a text.
+    /// Activation threshold of the formula.
     pub activation_target: Option<Value>,
-    /// `AverageValue` or `Value`.
+    /// Metric type of the formula: `AverageValue` or `Value`.
     pub metric_type: Option<String>,
-    /// HPA behaviour, in place of ours.
+    /// HPA behaviour. Replaces the default: up by 10 pods or 100 % a minute, down by one pod a
+    /// minute after 5 minutes.
     pub behavior: Option<Map<String, Value>>,
 }
 

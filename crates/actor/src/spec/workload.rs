@@ -13,19 +13,20 @@ use crate::names::RUNTIME_CONTAINER;
 #[cfg_attr(feature = "schema", schemars(transform = crate::schema::rules::of_workload))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Workload {
-    /// What is rendered; a Deployment unless given.
+    /// Kind of the workload. Default: `Deployment`. A change replaces the workload.
     pub kind: WorkloadKind,
-    /// Replicas while scaling is off; what runs, else 1, unless given.
+    /// Number of pods while `scaling.enabled` is false; no effect otherwise. Default: the current
+    /// number, else 1.
     pub replicas: Option<u32>,
-    /// The PodTemplateSpec. Its container `asya-runtime` runs the handler.
+    /// PodTemplateSpec. Its container `asya-runtime` runs the handler and must not set `command`.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::items::pod_template")
     )]
     pub template: Map<String, Value>,
-    /// Update strategy of the kind.
+    /// Update strategy of the workload, as in its kind.
     pub strategy: Option<Map<String, Value>>,
-    /// Claims of a StatefulSet.
+    /// Volume claim templates of a StatefulSet.
     pub volume_claim_templates: Vec<Map<String, Value>>,
     /// Governing Service of a StatefulSet.
     pub service_name: Option<String>,

@@ -10,16 +10,16 @@ use crate::binding::ObjectReference;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusDocument {
-    /// `Standalone`, or `Binding` where another operator owns the workload.
+    /// `Standalone`, or `Binding` if another owner's workload is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// The state in a word; also the reason of condition `ActorReady`.
+    /// Status of the actor; also the reason of condition `ActorReady`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// The state in a line.
+    /// Details of the status, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Pods, and how many there shall be.
+    /// Numbers of pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<Replicas>,
     /// Kind of the workload: `Deployment`, `StatefulSet` or that of the target.
@@ -28,33 +28,33 @@ pub struct StatusDocument {
     /// `Ready` or `NotReady`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
-    /// Who sets the number of replicas: `KEDA` or `Manual`.
+    /// What sets the number of pods: `KEDA` or `Manual`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scaling: Option<String>,
-    /// When the number of replicas last changed.
+    /// Time of the last change of the number of pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub last_scale_time: Option<String>,
-    /// `Up` or `Down`.
+    /// Direction of the last change: `Up` or `Down`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_scale_direction: Option<String>,
-    /// The queue.
+    /// State of the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueStatus>,
-    /// The object that `workloadRef` stands for.
+    /// Object that `workloadRef` names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_target: Option<ObjectReference>,
-    /// How often another controller has undone the binding.
+    /// Number of times that another controller removed the added containers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict_count: Option<u32>,
-    /// When it last did.
+    /// Time of the last conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub last_conflict_time: Option<String>,
-    /// The flavors that are in effect, as they are applied.
+    /// Flavors in effect, in the order in which they are merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flavors: Option<Vec<String>>,
-    /// The generation of the actor that this describes.
+    /// Generation of the actor that this status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
@@ -64,22 +64,22 @@ pub struct StatusDocument {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Replicas {
-    /// Pods that are ready.
+    /// Number of ready pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<u32>,
-    /// Pods that crash or cannot pull an image.
+    /// Number of pods that crash or cannot pull an image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failing: Option<u32>,
-    /// Pods that have not ended.
+    /// Number of pods that have not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u32>,
-    /// Pods that there shall be now.
+    /// Desired number of pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub desired: Option<u32>,
-    /// The fewest that there may be.
+    /// Minimum number of pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<u32>,
-    /// The most that there may be.
+    /// Maximum number of pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
 }
@@ -89,19 +89,19 @@ pub struct Replicas {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueStatus {
-    /// Its name at the transport.
+    /// Name of the queue at the broker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its URL, where it has one.
+    /// URL of the queue, on SQS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Messages that wait.
+    /// Number of waiting messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<u64>,
-    /// Messages that are worked on.
+    /// Number of messages in work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processing: Option<u64>,
-    /// Messages that were given up, where dead-lettering is on; counted every five minutes.
+    /// Number of dead-lettered messages, if dead-lettering is on; counted every five minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead_lettered: Option<u64>,
 }
