@@ -9,5 +9,5 @@ All are configured by the environment, which is read and checked when the module
 wrong setting ends the runtime before it takes a message. Each module says which variables it
 reads; `_adapter`, `_client` and `_settings` say what all of them share.
 
-Python 3.7 and later, standard library only.
+Python 3.8 and later, standard library only.
 """

@@ -12,9 +12,10 @@
                                   is up
     ASYA_TARGET_RETRY_DELAY       1s               pause before the first retry; it doubles
     ASYA_TARGET_RETRY_MAX_DELAY   30s              longest pause that is not the target's wish
-    ASYA_TARGET_MAX_ANSWER_BYTES  67108864         longest answer that is read
+    ASYA_TARGET_MAX_ANSWER_BYTES  67108864         longest answer, or event of a streamed one,
+                                                   that is read
 
-Sent again is only what the target has not begun to work on: no connection, 429, 503.
+A request is sent again only if the target has not begun to process it: no connection, 429, 503.
 """
 
 import contextlib
@@ -26,6 +27,7 @@ import json
 import random
 import socket
 import ssl
+import threading
 import time
 
 from adapters.errors import (
@@ -44,6 +46,7 @@ DEFAULT_MAX_ANSWER_BYTES = 64 << 20
 MAX_ERROR_BYTES = 64 << 10  # read of an answer that only explains a failure
 MAX_EXPLANATION_CHARACTERS = 300
 PIECE_BYTES = 64 << 10
+PROBE_SECONDS = 5.0  # for a readiness check
 
 
 class Deadline:
@@ -118,6 +121,7 @@ class Target:
         self.first_delay = settings.seconds("ASYA_TARGET_RETRY_DELAY", 1.0)
         self.longest_delay = settings.seconds("ASYA_TARGET_RETRY_MAX_DELAY", 30.0)
         self.max_answer = settings.count("ASYA_TARGET_MAX_ANSWER_BYTES", DEFAULT_MAX_ANSWER_BYTES)
+        self.stopping = threading.Event()
         self.headers = {"Accept": "application/json", "User-Agent": "asya-adapter"}
         self.secrets = []
         token = settings.secret("ASYA_TARGET_TOKEN")
@@ -131,15 +135,18 @@ class Target:
         self.secrets.extend(value for value in headers.values() if value)
 
     def persist(self, attempt):
-        """`attempt(deadline)`, again and again while the target is not there yet.
+        """The result of `attempt(deadline)`, which is repeated while the target cannot be reached.
 
-        Raises what the last attempt raised, a TargetUnavailable with the time it was given.
+        Raises what the last attempt raised, a TargetUnavailable with the time it was given. The
+        message is given back if the target could not be reached in all this time, or if this
+        process is ending.
         """
         deadline = Deadline(self.budget)
         for tries in itertools.count(1):
             try:
                 return attempt(deadline)
             except TargetUnavailable as error:
+                self.give_back_if_stopping(error)
                 if not error.may_retry:
                     raise
                 delay = max(self.pause(tries), error.retry_after)
@@ -148,46 +155,138 @@ class Target:
                 elif delay >= deadline.seconds_left():
                     limit = f"within {self.budget:g} s"
                 else:
-                    time.sleep(delay)
+                    if self.wait(delay):
+                        self.give_back_if_stopping(error)
+                        raise
                     continue
-                text = f"not available {limit}: {error}"
-                raise TargetUnavailable(text, status=error.status) from error
+                failure = TargetUnavailable(f"not available {limit}: {error}", status=error.status)
+                is_absent = error.status in (None, 503)
+                failure.asya_give_back = is_absent and limit.startswith("within")
+                raise failure from error
+
+    def wait(self, seconds):
+        """A pause; whether the process is to end."""
+        return self.stopping.wait(seconds)
+
+    def give_back_if_stopping(self, error):
+        """While this process ends, and with it in mode Inject the target, a connection that cannot
+        be made or breaks off is no fault of the message."""
+        if self.stopping.is_set() and error.status in (None, 503):
+            error.asya_give_back = True
+            raise error
+
+    def probe(self, path, any_answer):
+        """Raises a TargetError unless the target answers: a GET of `path` by success or, with
+        `any_answer`, by anything but a server's error; without a path by a connection."""
+        deadline = Deadline(PROBE_SECONDS)
+        what = f"GET {self.shown}{path or ''}"
+        with contextlib.closing(self.connect(deadline, what)) as connection:
+            if path is None:
+                return
+            with self.translated_errors(what, PROBE_SECONDS):
+                connection.request("GET", path, headers=self.headers)
+                response = connection.getresponse()
+                data = self.read(response, MAX_ERROR_BYTES)
+        status = response.status
+        if not (status < 500 if any_answer else 200 <= status < 300):
+            raise self.failure(what, response, data)
+        # Most report it by the status alone, some by `{"ready": false}` with status 200.
+        with contextlib.suppress(ValueError, AttributeError, RecursionError):
+            if json.loads(data.decode("utf-8")).get("ready") is False:
+                raise TargetUnavailable(f"{what}: answered that it is not ready", status=503)
 
     def pause(self, tries):
         """Exponential, and spread so that many actors do not come back at the same moment."""
         longest = min(self.first_delay * 2 ** min(tries - 1, 30), self.longest_delay)
         return longest * random.uniform(0.5, 1)
 
-    def request(self, deadline, method, path, value=None, shown_path=None):
+    def request(self, deadline, method, path, value=None, shown_path=None, headers=None):
         """Sends `value` as JSON, unless it is None, and returns the JSON value of the answer,
         None if it has no body. `shown_path` stands for the path in errors."""
         what = f"{method} {self.shown}{self.base_path}{shown_path or path}"
-        headers, body = dict(self.headers), None
+        with contextlib.closing(self.connect(deadline, what)) as connection:
+            with self.translated_errors(what):
+                response = self.send(connection, method, path, value, headers)
+                succeeded = 200 <= response.status < 300
+                data = self.read(response, self.max_answer if succeeded else MAX_ERROR_BYTES)
+        if not succeeded:
+            raise self.failure(what, response, data)
+        return self.parsed_within_limit(what, data)
+
+    def request_events(self, deadline, path, value):
+        """Posts `value` as JSON and returns an iterator over the JSON values of the server-sent
+        events of the answer; a target that does not stream gives one."""
+        what = f"POST {self.shown}{self.base_path}{path}"
+        connection = self.connect(deadline, what)
+        try:
+            with self.translated_errors(what):
+                accept = {"Accept": "text/event-stream, application/json"}
+                response = self.send(connection, "POST", path, value, accept)
+                succeeded = 200 <= response.status < 300
+                kind = response.headers.get("Content-Type", "")
+                is_stream = succeeded and kind.strip().lower().startswith("text/event-stream")
+                limit = self.max_answer if succeeded else MAX_ERROR_BYTES
+                data = b"" if is_stream else self.read(response, limit)
+            if not succeeded:
+                raise self.failure(what, response, data)
+            if not is_stream:
+                connection.close()
+                return iter([self.parsed_within_limit(what, data)])
+        except BaseException:
+            connection.close()
+            raise
+        return self.events(what, connection, response)
+
+    def events(self, what, connection, response):
+        """The JSON values of server-sent events up to `[DONE]` or the end of the answer."""
+        with contextlib.closing(connection):
+            for data in event_data(self.pieces(what, response), what, self.max_answer):
+                if data.strip() == b"[DONE]":
+                    return
+                value = parsed(what, data)
+                if isinstance(value, dict) and "error" in value and "choices" not in value:
+                    text = self.one_line(message_in(value) or "no reason given")
+                    raise TargetFailed(f"{what}: failed while it streamed: {text}")
+                yield value
+
+    def pieces(self, what, response):
+        """The body as it arrives."""
+        while True:
+            with self.translated_errors(what):
+                piece = response.read1(PIECE_BYTES)
+                if not piece and response.length:
+                    raise http.client.IncompleteRead(b"", response.length)
+            if not piece:
+                return
+            yield piece
+
+    def send(self, connection, method, path, value, headers):
+        """Sends a request and returns the response, whose body is not read yet."""
+        headers, body = dict(self.headers, **(headers or {})), None
         if value is not None:
             headers["Content-Type"] = "application/json"
             body = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
-        with contextlib.closing(self.connect(deadline, what)) as connection:
-            try:
-                # A target that refuses a long body may close before it has read it: its answer
-                # still says why.
-                with contextlib.suppress(ConnectionError):
-                    connection.request(method, self.base_path + path, body, headers)
-                response = connection.getresponse()
-                succeeded = 200 <= response.status < 300
-                data = self.read(response, self.max_answer if succeeded else MAX_ERROR_BYTES)
-            except socket.timeout:
-                text = f"{what}: no answer within {self.budget:g} s"
-                raise TargetTimeout(text) from None
-            except (OSError, http.client.HTTPException) as error:
-                text = f"{what}: broke off before the answer was complete: {name_of(error)}"
-                raise TargetUnavailable(text) from error
-        if not succeeded:
-            raise self.failure(what, response, data)
+        # A target that refuses a long body may close before it has read it: its answer still
+        # contains the reason.
+        with contextlib.suppress(ConnectionError):
+            connection.request(method, self.base_path + path, body, headers)
+        return connection.getresponse()
+
+    @contextlib.contextmanager
+    def translated_errors(self, what, seconds=None):
+        """Turns errors of a connection into a TargetError."""
+        try:
+            yield
+        except socket.timeout:
+            text = f"{what}: no answer within {seconds or self.budget:g} s"
+            raise TargetTimeout(text) from None
+        except (OSError, http.client.HTTPException) as error:
+            text = f"{what}: broke off before the answer was complete: {name_of(error)}"
+            raise TargetUnavailable(text) from error
+
+    def parsed_within_limit(self, what, data):
         if len(data) > self.max_answer:
-            raise InvalidAnswer(
-                f"{what}: the answer is longer than {self.max_answer} bytes:"
-                " ask for less or raise ASYA_TARGET_MAX_ANSWER_BYTES"
-            )
+            raise too_long(what, self.max_answer)
         return parsed(what, data)
 
     def connect(self, deadline, what):
@@ -246,18 +345,53 @@ class Target:
         return TargetRefused(text, status)
 
     def explanation(self, response, data):
-        """What the target says itself, on one line, without our credentials."""
+        """The target's own reason, on one line."""
         if "html" in response.headers.get("Content-Type", ""):
             return ""
         text = data.decode("utf-8", "replace")
         with contextlib.suppress(ValueError, RecursionError):
             text = message_in(json.loads(text))
+        return self.one_line(text)
+
+    def one_line(self, text):
+        """A text of the target's on one line, without our credentials."""
         for secret in self.secrets:
             text = text.replace(secret, "***")
         text = " ".join(text.split())
         if len(text) > MAX_EXPLANATION_CHARACTERS:
             text = text[:MAX_EXPLANATION_CHARACTERS] + "..."
         return text
+
+
+def event_data(pieces, what, limit):
+    """The data of each server-sent event in a stream of bytes."""
+    buffer, lines, size = b"", [], 0
+    for piece in pieces:
+        buffer += piece
+        *complete, buffer = buffer.split(b"\n")
+        if size + len(buffer) > limit:
+            raise too_long(what, limit)
+        for line in complete:
+            line = line.rstrip(b"\r")
+            if line.startswith(b"data:"):
+                lines.append(line[5:])
+                size += len(line)
+                if size > limit:
+                    raise too_long(what, limit)
+            elif not line and lines:
+                yield b"\n".join(lines)
+                lines, size = [], 0
+    if buffer.startswith(b"data:"):
+        lines.append(buffer[5:])
+    if lines:
+        yield b"\n".join(lines)
+
+
+def too_long(what, limit):
+    return InvalidAnswer(
+        f"{what}: the answer is longer than {limit} bytes:"
+        " ask for less or raise ASYA_TARGET_MAX_ANSWER_BYTES"
+    )
 
 
 def tls_context(settings):

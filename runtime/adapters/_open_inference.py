@@ -1,5 +1,6 @@
 """The Open Inference Protocol v2 over HTTP, as KServe, MLServer and Triton speak it."""
 
+import re
 import urllib.parse
 
 from adapters import _tensors
@@ -34,6 +35,10 @@ class OpenInference(Adapter):
         self.api_path = "" if self.target.base_path.endswith(api_path) else api_path
         self.model = self.settings.text("ASYA_TARGET_MODEL")
         self.version = self.settings.text("ASYA_TARGET_MODEL_VERSION")
+        self.model_headers = self.settings.header_names("ASYA_TARGET_MODEL_HEADERS")
+
+    def ready_request(self):
+        return self.target.base_path + self.api_path + "/health/ready", False
 
     def prepare(self, request, payload):
         request = require_object(request)
@@ -42,6 +47,11 @@ class OpenInference(Adapter):
         if not model:
             raise InvalidPayload(
                 "the request names no model: write 'model_name' in it or set ASYA_TARGET_MODEL"
+            )
+        if self.model_headers and not re.fullmatch("[!-~]+", model):
+            raise InvalidPayload(
+                f"the model {model!r} cannot be sent as a header: ASYA_TARGET_MODEL_HEADERS needs"
+                " printable ASCII characters"
             )
         if not request:
             raise InvalidPayload("the request has no inputs")
@@ -56,7 +66,8 @@ class OpenInference(Adapter):
     def exchange(self, deadline, call):
         path = self.api_path + call.path + "/infer"
         try:
-            answer = self.target.request(deadline, "POST", path, call.request)
+            headers = {name: call.model for name in self.model_headers}
+            answer = self.target.request(deadline, "POST", path, call.request, headers=headers)
         except (TargetRefused, TargetUnavailable) as failure:
             explained = self.explained(deadline, call, failure)
             if explained is failure:

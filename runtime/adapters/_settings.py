@@ -24,6 +24,8 @@ DURATION_PART = re.compile(
     r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)", re.ASCII
 )
 
+HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+
 
 class Settings:
     """Typed access to an environment."""
@@ -85,12 +87,33 @@ class Settings:
         if url.query or url.fragment:
             raise InvalidSetting(f"{name} must end with its path: no '?' and no '#'")
         if url.scheme not in ("http", "https") or not url.hostname or port == 0:
+            hint = "" if "://" in text else f", write 'http://{text}'"
             raise InvalidSetting(
-                f"{name} is {text!r}: expected 'http://host:port' or 'https://host:port'"
+                f"{name} is {text!r}: expected 'http://host:port' or 'https://host:port'{hint}"
+            )
+        if self.text("ASYA_BINDING_STRATEGY") == "Adapter" and is_loopback(url.hostname):
+            raise InvalidSetting(
+                f"{name} is {text!r}: with binding strategy Adapter the target is in another pod:"
+                " name its Service"
             )
         if not re.fullmatch("[!-~]*", text):
             raise InvalidSetting(f"{name} is {text!r}: percent-encode what is not printable ASCII")
         return url
+
+    def choice(self, name, default, choices):
+        """One of several words."""
+        text = self.text(name, default)
+        if text not in choices:
+            raise InvalidSetting(f"{name} is {text!r}: expected one of {', '.join(choices)}")
+        return text
+
+    def header_names(self, name):
+        """Names of headers, joined by `,`."""
+        names = [part.strip() for part in self.text(name).split(",") if part.strip()]
+        for header in names:
+            if not re.fullmatch(HEADER_NAME, header):
+                raise InvalidSetting(f"{name} names {header!r}, which is no header")
+        return names
 
     def path(self, name, default):
         """A path that begins with `/`, as it is written."""
@@ -109,7 +132,7 @@ class Settings:
         if not isinstance(headers, dict):
             raise InvalidSetting(f"{name} is not a JSON object of header names and texts")
         for header, value in headers.items():
-            if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header):
+            if not re.fullmatch(HEADER_NAME, header):
                 raise InvalidSetting(f"{name} names {header!r}, which is no header")
             if header.lower() in ("host", "content-length", "transfer-encoding", "connection"):
                 raise InvalidSetting(
@@ -120,6 +143,13 @@ class Settings:
                     f"{name}: {header!r} is not a text of printable ASCII characters"
                 )
         return headers
+
+
+def is_loopback(host):
+    """Whether a host is the pod itself."""
+    host = host.lower().rstrip(".")
+    is_name = host == "localhost" or host.endswith(".localhost")
+    return is_name or host in ("::1", "0.0.0.0", "::") or re.fullmatch(r"127(\.\d+){3}", host)
 
 
 def is_header_value(text):

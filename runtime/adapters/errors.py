@@ -10,7 +10,13 @@ class InvalidSetting(ValueError):
 
 
 class TargetError(Exception):
-    """Base of all errors of a call."""
+    """Base of all errors of a call.
+
+    `asya_give_back` says whether the message is returned to the queue instead of failing: nothing
+    is wrong with it, the target or this pod is ending, or the target cannot be reached.
+    """
+
+    asya_give_back = False
 
 
 class InvalidPayload(TargetError, ValueError):

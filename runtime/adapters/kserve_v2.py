@@ -17,6 +17,8 @@ BYTES; for another type write `{"x": {"datatype": "FP64", "data": [[1.5, 2]]}}`.
     ASYA_TARGET_MODEL_VERSION   none     version for requests without `model_version`; none is
                                          the server's choice
     ASYA_TARGET_API_PATH        /v2      what stands before `/models`
+    ASYA_TARGET_MODEL_HEADERS   none     headers that contain the model's name, joined by `,`: for
+                                         Seldon 2 `Seldon-Model,Seldon-Internal-Model`
 
 While neither the model nor the server is ready, also a 400 and a 404 are tried again.
 Address, credentials, timeout and retries: `_client`. Members of the payload: `_adapter`.

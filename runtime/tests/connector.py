@@ -65,7 +65,7 @@ class Request(http.server.BaseHTTPRequestHandler):
         if self.headers.get("Transfer-Encoding") != "chunked":
             data = self.rfile.read(int(self.headers["Content-Length"]))
             return data if len(data) == int(self.headers["Content-Length"]) else None
-        data = b""
+        data = bytearray()
         while True:
             size = self.rfile.readline()
             if not size.strip():
@@ -75,7 +75,7 @@ class Request(http.server.BaseHTTPRequestHandler):
             if len(piece) < size or not self.rfile.readline():
                 return None
             if size == 0:
-                return data
+                return bytes(data)
             data += piece
 
     def answer(self, status, data=b"", headers=None, length=True):

@@ -1,8 +1,9 @@
 """Each adapter's protocol, as files: payload, the requests that it must become, the answers that
-are given, and the result or error.
+are given, and the result, frames or error.
 
 `cases/<adapter>/<what holds>.json` has `reason`, `env` (besides the address), `payload`,
-`exchanges` (a list of `request` and `response`), and `result` or `error` (`type`, `message`).
+`exchanges` (a list of `request` and `response`), and `result`, `frames` (what a generator yields)
+or `error` (`type`, `message`).
 In `message`, `{url}` stands for the address. Headers of a request are those that must be there.
 """
 
@@ -34,6 +35,9 @@ class Cases(AdapterTestCase):
                 {"type": type(error).__name__, "message": str(error)},
                 dict(case["error"], message=case["error"]["message"].replace("{url}", target.url)),
             )
+        elif "frames" in case:
+            frames = list(forward(case["payload"]))
+            self.assertEqual(json.loads(json.dumps(frames)), case["frames"])
         else:
             self.assertEqual(forward(case["payload"]), case["result"])
         self.assertEqual(

@@ -81,7 +81,7 @@ class Time(AdapterTestCase):
         """How long the adapter would have slept between its tries, until it gives up."""
         pauses = []
         forward = self.adapter("http", target, **environ)
-        with unittest.mock.patch("adapters._client.time.sleep", pauses.append):
+        with unittest.mock.patch.object(forward.target, "wait", pauses.append):
             error = self.failure(forward, {})
         return pauses, error
 
@@ -133,8 +133,9 @@ class Connections(AdapterTestCase):
             if len(pauses) == 3:
                 target.listen()
 
-        with unittest.mock.patch("adapters._client.time.sleep", sleep):
-            self.assertEqual(self.adapter("http", target)({}), {"ok": True})
+        forward = self.adapter("http", target)
+        with unittest.mock.patch.object(forward.target, "wait", sleep):
+            self.assertEqual(forward({}), {"ok": True})
         self.assertEqual(len(pauses), 3)
 
     def test_a_target_that_never_listens_is_unavailable(self):
@@ -273,7 +274,8 @@ WRONG = [
     ({}, "ASYA_TARGET_URL is not set: say where the target listens, for example 'http://phi-3:80'"),
     (
         {"ASYA_TARGET_URL": "phi-3:80"},
-        "ASYA_TARGET_URL is 'phi-3:80': expected 'http://host:port' or 'https://host:port'",
+        "ASYA_TARGET_URL is 'phi-3:80': expected 'http://host:port' or 'https://host:port',"
+        " write 'http://phi-3:80'",
     ),
     (
         {"ASYA_TARGET_URL": "http://:80"},
@@ -298,6 +300,20 @@ WRONG = [
     (
         {"ASYA_TARGET_URL": "http://phi-3/ä"},
         "ASYA_TARGET_URL is 'http://phi-3/ä': percent-encode what is not printable ASCII",
+    ),
+    (
+        {"ASYA_TARGET_URL": "http://LOCALHOST.:80", "ASYA_BINDING_STRATEGY": "Adapter"},
+        "ASYA_TARGET_URL is 'http://LOCALHOST.:80': with binding strategy Adapter the target is in"
+        " another pod: name its Service",
+    ),
+    (
+        {"ASYA_TARGET_URL": "http://127.0.0.1", "ASYA_BINDING_STRATEGY": "Adapter"},
+        "ASYA_TARGET_URL is 'http://127.0.0.1': with binding strategy Adapter the target is in"
+        " another pod: name its Service",
+    ),
+    (
+        dict(URL, ASYA_TARGET_READINESS="ready"),
+        "ASYA_TARGET_READINESS is 'ready': expected a path that begins with '/'",
     ),
     (
         dict(URL, ASYA_RUNTIME_TIMEOUT="5 min"),

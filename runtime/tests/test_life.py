@@ -34,7 +34,7 @@ LOG_LEVELS = [
     ("INFO", ["listening", "stopped"]),
     ("warning", []),
     ("error", []),
-    ("debug", ["listening", "answered", "stopped"]),
+    ("debug", ["listening", "answered", "stopping", "stopped"]),
     ("loud", ["listening", "stopped"]),
 ]
 

@@ -237,11 +237,11 @@ class Writing(StateTestCase):
         )
         lines = """
             with open(state + '/k', 'wb') as file:
-                for _ in range(100):
+                for _ in range(32):
                     file.write(bytes(1 << 20))
         """
         self.run_lines(lines)
-        self.assertEqual(len(self.values["k"]), 100 << 20)
+        self.assertEqual(len(self.values["k"]), 32 << 20)
 
 
 class Failures(StateTestCase):

@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-/// The runtime makes the socket when it serves, and the file when its handler is
-/// loaded.
+/// The runtime creates the socket when it has loaded its handler.
+const ALIVE: &str = "test -S /var/run/asya/asya-runtime.sock";
+/// It creates the file when it can process messages, and deletes it while it cannot: an adapter whose
+/// target does not answer is alive, and a restart would not help.
 const READY: &str =
     "test -S /var/run/asya/asya-runtime.sock && test -f /var/run/asya/runtime-ready";
 
@@ -38,22 +40,23 @@ pub(crate) fn add_to_sidecar(container: &mut Map<String, Value>, port: u16, is_f
 /// In somebody else's pods there is no readiness probe: an adapter that cannot take a
 /// message must not keep others from the server in the same pod.
 pub(crate) fn add(container: &mut Map<String, Value>, is_foreign: bool) {
-    let exec = json!({"command": ["sh", "-c", READY]});
+    let alive = json!({"command": ["sh", "-c", ALIVE]});
+    let ready = json!({"command": ["sh", "-c", READY]});
     let probes = [
         (
             "startupProbe",
             json!({
-                "exec": exec, "initialDelaySeconds": 3, "periodSeconds": 2,
+                "exec": alive, "initialDelaySeconds": 3, "periodSeconds": 2,
                 "timeoutSeconds": 3, "failureThreshold": 150,
             }),
         ),
         (
             "livenessProbe",
-            json!({"exec": exec, "periodSeconds": 30, "timeoutSeconds": 5, "failureThreshold": 3}),
+            json!({"exec": alive, "periodSeconds": 30, "timeoutSeconds": 5, "failureThreshold": 3}),
         ),
         (
             "readinessProbe",
-            json!({"exec": exec, "periodSeconds": 10, "timeoutSeconds": 3, "failureThreshold": 3}),
+            json!({"exec": ready, "periodSeconds": 10, "timeoutSeconds": 3, "failureThreshold": 3}),
         ),
     ];
     for (field, probe) in probes {

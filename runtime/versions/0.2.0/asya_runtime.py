@@ -806,7 +806,8 @@ class Runtime:
         directory = os.path.abspath(environ.get("ASYA_SOCKET_DIR") or "/var/run/asya")
         self.socket_path = os.path.join(directory, "asya-runtime.sock")
         self.ready_path = os.path.join(directory, "runtime-ready")
-        self.stop_signal = None
+        self.stop_signal = None  # the name of the first one
+        self.is_stopping = False
         self.check = None  # the handler's own readiness check
         self.unready = "the handler is not loaded"
         self.running = set()  # calls
@@ -848,7 +849,7 @@ class Runtime:
             self.takes_metadata = has_metadata_parameter(self.handler)
             # Not earlier: the handler's module may have installed signal handlers of its own.
             for number in STOP_SIGNALS:
-                signal.signal(number, lambda *_: None)
+                signal.signal(number, self.mark_stopped)
             self.watch_signals()
             keep_signals_from_children()
             os.makedirs(os.path.dirname(self.socket_path), exist_ok=True)
@@ -912,7 +913,7 @@ class Runtime:
                 if not numbers:
                     return
                 for number in numbers:
-                    if number in STOP_SIGNALS and self.stop_signal is None:
+                    if number in STOP_SIGNALS and not self.is_stopping:
                         self.stop(number)
                 self.wake_loop(lambda: None)  # runs the signal handlers of the user's code
 
@@ -920,15 +921,25 @@ class Runtime:
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self.loop.call_soon_threadsafe(callback, *values)
 
+    def mark_stopped(self, number, _frame=None):
+        """The signal handler, in the main thread: not even a call that waits begins after it."""
+        if self.stop_signal is None:
+            self.stop_signal = signal.Signals(number).name
+
     def stop(self, number):
         """Running calls go on, no other one starts."""
-        self.stop_signal = signal.Signals(number).name
+        self.is_stopping = True
+        self.mark_stopped(number)
+        start_thread(self.stop_handler).join(EXIT_TIMEOUT_SECONDS)
+        self.log("debug", "stopping", signal=self.stop_signal)
         start_thread(self.end_in_time)
         if self.concurrency == 1:
             self.wake_loop(self.inbox.put_nowait, None)
         else:
             for _ in range(self.concurrency):
                 self.inbox.put(None)
+
+    def stop_handler(self):
         stop = hook(self.handler, "asya_stop")
         if stop is not None:
             try:
