@@ -56,6 +56,11 @@ impl Printer {
         }
     }
 
+    /// Writes the counts of the input, the last line of a command.
+    pub fn summary(&self, counts: impl Display) {
+        let _ = writeln!(anstream::stderr(), "{counts}");
+    }
+
     /// Writes a note.
     pub fn note(&self, message: impl Display) {
         write_line(Style::new().bold(), "note", message);

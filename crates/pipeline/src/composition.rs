@@ -175,6 +175,11 @@ impl Composition {
         })
     }
 
+    /// API version and kind of the XRs that it composes.
+    pub fn composes(&self) -> [&str; 2] {
+        [&self.type_ref.api_version, &self.type_ref.kind]
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// The time that stands for every time in what is rendered, so that the output
 /// depends on nothing but the input. The same as that of `crossplane`.
-const TIME: &str = "2024-01-01T00:00:00Z";
+pub const FIXED_TIME: &str = "2024-01-01T00:00:00Z";
 
 /// Condition types that functions cannot set. Source: `IsSystemConditionType` of
 /// Crossplane 2.3.
@@ -33,7 +33,7 @@ impl Condition {
             reason: reason.to_owned(),
             message: String::new(),
             observed_generation: 0,
-            since: Some(TIME.to_owned()),
+            since: Some(FIXED_TIME.to_owned()),
         }
     }
 
@@ -115,7 +115,7 @@ impl Conditions {
     /// The same conditions, all of which changed at the one time of rendering.
     pub(crate) fn at_fixed_time(mut self) -> Self {
         for condition in &mut self.0 {
-            condition.since = Some(TIME.to_owned());
+            condition.since = Some(FIXED_TIME.to_owned());
         }
         self
     }
@@ -152,9 +152,9 @@ mod tests {
         assert_eq!(
             status["conditions"],
             json!([
-                {"type": "A", "status": "False", "reason": "R", "lastTransitionTime": TIME},
+                {"type": "A", "status": "False", "reason": "R", "lastTransitionTime": FIXED_TIME},
                 {"type": "B", "status": "True", "reason": "R", "lastTransitionTime": "2025-01-01T00:00:00Z"},
-                {"type": "C", "status": "Unknown", "reason": "", "lastTransitionTime": TIME},
+                {"type": "C", "status": "Unknown", "reason": "", "lastTransitionTime": FIXED_TIME},
             ])
         );
     }

@@ -34,6 +34,7 @@ pub use composite::{
     COMPOSITE, Composite, CompositeError, Machinery, ObservedError, RESOURCE_NAME,
 };
 pub use composition::{COMPOSITION, Composition, CompositionError};
+pub use conditions::FIXED_TIME;
 pub use engine::{EngineError, Outcome};
 pub use event::Event;
 pub use functions::Functions;

@@ -1,4 +1,4 @@
-//! CompositeResourceDefinitions: scope and default values.
+//! `CompositeResourceDefinition`s: scope and default values.
 
 use serde_json::Value;
 
@@ -68,6 +68,13 @@ impl Xrd {
             None if self.0.api_version().ends_with("/v1") => Machinery::Legacy,
             _ => Machinery::Modern,
         }
+    }
+
+    /// Whether it defines the kind of an XR, in any version.
+    pub fn defines(&self, xr: &Object) -> bool {
+        let group = xr.api_version().split_once('/').map(|(group, _)| group);
+        let text = |path: &[&str]| self.0.get(path).and_then(Value::as_str);
+        text(&["spec", "group"]) == group && text(&["spec", "names", "kind"]) == Some(xr.kind())
     }
 
     /// Fills in the schema's defaults, as the API server does before anybody sees

@@ -61,6 +61,20 @@ impl Positions {
         found.own
     }
 
+    /// The positions of the fields inside the value at `path`; those of the nearest value that it
+    /// would be in, if there is none.
+    #[must_use]
+    pub fn inside(&self, path: &FieldPath) -> Self {
+        let mut found = self;
+        for segment in path.segments() {
+            match found.at(segment) {
+                Some(inner) => found = inner,
+                None => break,
+            }
+        }
+        found.clone()
+    }
+
     fn at(&self, segment: &Segment) -> Option<&Self> {
         match segment {
             Segment::Key(key) => self.fields.get(key),

@@ -51,6 +51,10 @@ pub struct Diff {
     #[arg(long, value_name = "PROGRAM")]
     new_program: Option<PathBuf>,
 
+    /// Read folders with all folders below them
+    #[arg(short = 'R', long)]
+    recursive: bool,
+
     /// Output format
     #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
     pub output: DiffForm,
@@ -76,6 +80,7 @@ impl Diff {
                 scope,
             }),
             shared: self.shared,
+            recursive: self.recursive,
             old: self.old,
             new: self.new,
             namespace: self.namespace.unwrap_or_else(|| "default".to_owned()),

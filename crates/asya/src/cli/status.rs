@@ -35,6 +35,10 @@ pub struct Status {
     #[arg(short, long, value_name = "PATH", conflicts_with_all = ["namespace", "all_namespaces", "context", "watch"])]
     filename: Vec<PathBuf>,
 
+    /// With -f, read folders with all folders below them
+    #[arg(short = 'R', long, requires = "filename")]
+    recursive: bool,
+
     /// Read the cluster every two seconds and print changes
     #[arg(short, long)]
     pub watch: bool,
@@ -54,6 +58,7 @@ impl Status {
         };
         LiveQuery {
             files: self.filename,
+            recursive: self.recursive,
             names: self.names,
             cluster: Cluster {
                 context: self.context,

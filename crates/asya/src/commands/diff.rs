@@ -12,7 +12,7 @@ use crate::inputs::{compositions_of_actors, sides};
 use crate::printer::Printer;
 use crate::remote::{RemoteError, RemoteProgram};
 
-use super::{ExitStatus, functions, refuse};
+use super::{ExitStatus, functions, unusable};
 
 /// Actors that a warning names before it only counts.
 const NAMED_MAX: usize = 3;
@@ -28,10 +28,7 @@ pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> 
     let loaded = match loaded {
         Ok(loaded) => loaded,
         // As with diff(1), 1 means that something differs.
-        Err(error) => {
-            refuse(&error, printer);
-            return Ok(ExitStatus::Error);
-        }
+        Err(error) => return Ok(unusable(&error, printer)),
     };
     for warning in &loaded.warnings {
         printer.warning(warning);
@@ -59,6 +56,7 @@ pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> 
             return Ok(ExitStatus::Error);
         }
     }
+    printer.summary(loaded.summary);
     Ok(if comparison.is_empty() {
         ExitStatus::Success
     } else {

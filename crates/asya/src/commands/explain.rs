@@ -11,17 +11,19 @@ use crate::printer::Printer;
 use pipeline::Inputs;
 
 use super::render::fail;
-use super::{ExitStatus, each, functions, refuse};
+use super::{ExitStatus, each, functions, refuse_all, unusable};
 
 pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatus> {
     let form = arguments.output;
     let loaded = match inputs::load(&arguments.arguments()) {
         Ok(loaded) => loaded,
-        Err(error) => return Ok(refuse(&error, printer)),
+        Err(error) => return Ok(unusable(&error, printer)),
     };
     for warning in &loaded.warnings {
         printer.warning(warning);
     }
+    let unread = refuse_all(&loaded.errors, printer);
+    let summary = loaded.summary;
     let Some(functions) = functions(printer) else {
         return Ok(ExitStatus::Error);
     };
@@ -55,7 +57,11 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
         })
     })?;
     match text(&explanations, form) {
-        Ok(text) => printer.data(&text).map(|()| status),
+        Ok(text) => {
+            printer.data(&text)?;
+            printer.summary(summary);
+            Ok(status.max(unread))
+        }
         Err(error) => {
             printer.error(error);
             Ok(ExitStatus::Error)

@@ -9,12 +9,12 @@ use crate::inputs::{compositions_of_actors, sources};
 use crate::lint::{Document, Finding, Linter, Role, Severity, json, lines};
 use crate::printer::Printer;
 
-use super::{ExitStatus, functions, refuse};
+use super::{ExitStatus, failed, functions, refuse_all, unusable};
 
 pub(super) fn run(arguments: &Lint, printer: &Printer) -> io::Result<ExitStatus> {
-    let sources = match sources(&arguments.files) {
+    let sources = match sources(&arguments.files, arguments.recursive) {
         Ok(sources) => sources,
-        Err(error) => return Ok(refuse(&error, printer)),
+        Err(error) => return Ok(unusable(&error, printer)),
     };
     let Some(functions) = functions(printer) else {
         return Ok(ExitStatus::Error);
@@ -47,12 +47,11 @@ pub(super) fn run(arguments: &Lint, printer: &Printer) -> io::Result<ExitStatus>
     findings.dedup();
     match text(&findings, arguments.output) {
         Ok(text) => printer.data(&text)?,
-        Err(error) => {
-            printer.error(format_args!("cannot write JSON: {error}"));
-            return Ok(ExitStatus::Error);
-        }
+        Err(error) => return Ok(failed("JSON", &error, printer)),
     }
-    Ok(status(&findings, arguments.strict))
+    let unread = refuse_all(&sources.errors, printer);
+    printer.summary(sources.summary);
+    Ok(unread.max(status(&findings, arguments.strict)))
 }
 
 fn lacks_platform(documents: &[Document]) -> bool {

@@ -76,6 +76,24 @@ fn refuse(error: &InputError, printer: &Printer) -> ExitStatus {
     ExitStatus::Failure
 }
 
+/// Writes errors of single files; the others are used all the same.
+fn refuse_all(errors: &[InputError], printer: &Printer) -> ExitStatus {
+    let statuses = errors.iter().map(|error| refuse(error, printer));
+    statuses.max().unwrap_or(ExitStatus::Success)
+}
+
+/// Writes why there is nothing to do.
+fn unusable(error: &InputError, printer: &Printer) -> ExitStatus {
+    refuse(error, printer);
+    ExitStatus::Error
+}
+
+/// Writes that the output cannot be written in that format.
+fn failed(format: &str, error: &impl std::fmt::Display, printer: &Printer) -> ExitStatus {
+    printer.error(format_args!("cannot write {format}: {error}"));
+    ExitStatus::Error
+}
+
 /// The functions of Asya's pipeline; none after an error message.
 fn functions(printer: &Printer) -> Option<Functions> {
     steps::functions()

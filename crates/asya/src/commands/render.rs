@@ -2,12 +2,14 @@
 
 use std::io;
 
-use crate::cli::Render;
+use serde_json::Value;
+
+use crate::cli::{Render, RenderForm};
 use crate::inputs;
 use crate::printer::Printer;
 use pipeline::{EngineError, Include, Inputs, RenderError, Rendered, render};
 
-use super::{ExitStatus, each, functions, refuse};
+use super::{ExitStatus, each, failed, functions, refuse_all, unusable};
 
 pub(super) fn run(arguments: Render, printer: &Printer) -> io::Result<ExitStatus> {
     let include = Include {
@@ -15,39 +17,67 @@ pub(super) fn run(arguments: Render, printer: &Printer) -> io::Result<ExitStatus
         events: arguments.include_function_results,
         context: arguments.include_context,
     };
-    let loaded = match inputs::load(&arguments.arguments()) {
+    let (form, arguments) = match arguments.arguments() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            printer.error(&error);
+            printer.hint(error.hint());
+            return Ok(ExitStatus::Error);
+        }
+    };
+    let loaded = match inputs::load(&arguments) {
         Ok(loaded) => loaded,
-        Err(error) => return Ok(refuse(&error, printer)),
+        Err(error) => return Ok(unusable(&error, printer)),
     };
     for warning in &loaded.warnings {
         printer.warning(warning);
     }
+    let unread = refuse_all(&loaded.errors, printer);
     let Some(functions) = functions(printer) else {
         return Ok(ExitStatus::Error);
     };
     let cases = loaded.cases.into_iter().map(|it| (it.name, it.inputs));
-    each(cases, printer, |name, inputs| {
-        match render(&inputs, &functions) {
-            Ok(rendered) => show(name, &inputs, rendered, include, printer),
-            Err(error) => Ok(fail(name, &inputs, &error, printer)),
+    let mut list = Vec::new();
+    let mut status = each(cases, printer, |name, inputs| {
+        let documents = match render(&inputs, &functions) {
+            Ok(rendered) => documents(name, &inputs, rendered, include, printer),
+            Err(error) => return Ok(fail(name, &inputs, &error, printer)),
+        };
+        match form {
+            RenderForm::Yaml => write(name, &documents, printer),
+            RenderForm::Json => {
+                list.extend(documents);
+                Ok(ExitStatus::Success)
+            }
         }
-    })
+    })?;
+    if form == RenderForm::Json {
+        match serde_json::to_string_pretty(&list) {
+            Ok(text) => printer.data(&(text + "\n"))?,
+            Err(error) => status = failed("JSON", &error, printer),
+        }
+    }
+    printer.summary(loaded.summary);
+    Ok(status.max(unread))
 }
 
-fn show(
+fn documents(
     name: &str,
     inputs: &Inputs,
     rendered: Rendered,
     include: Include,
     printer: &Printer,
-) -> io::Result<ExitStatus> {
+) -> Vec<Value> {
     for resource in &rendered.deleted {
         printer.note(format_args!(
             "{name}: observed {resource:?} is no longer desired: Crossplane would delete it"
         ));
     }
-    let documents = rendered.documents(&inputs.composite, include);
-    match actor::yaml::write_stream(&documents) {
+    rendered.documents(&inputs.composite, include)
+}
+
+fn write(name: &str, documents: &[Value], printer: &Printer) -> io::Result<ExitStatus> {
+    match actor::yaml::write_stream(documents) {
         Ok(text) => printer.data(&text).map(|()| ExitStatus::Success),
         Err(error) => {
             printer.error(format_args!("{name}: {error}"));
@@ -71,7 +101,7 @@ pub(super) fn fail(
             printer.hint("`crossplane composition render` runs other functions");
         }
         RenderError::Engine(EngineError::Fatal { .. }) if inputs.required.is_empty() => {
-            printer.hint("flavors and the platform's settings are given with -e");
+            printer.hint("give flavors and the platform's settings as well");
         }
         _ => {}
     }

@@ -5,11 +5,11 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::cli::{Status, StatusForm};
-use crate::inputs::live_objects;
+use crate::inputs::{Summary, live_objects};
 use crate::printer::Printer;
 use crate::status::{ActorState, json, states, trees};
 
-use super::{ExitStatus, refuse};
+use super::{ExitStatus, refuse_all, unusable};
 
 /// Time between two reads of `--watch`.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -25,18 +25,18 @@ pub(super) fn run(arguments: Status, printer: &Printer) -> io::Result<ExitStatus
         let objects = match objects {
             Ok(objects) => objects,
             // 1 means that an actor is not ready.
-            Err(error) => {
-                refuse(&error, printer);
-                return Ok(ExitStatus::Error);
-            }
+            Err(error) => return Ok(unusable(&error, printer)),
         };
-        let mut states = states(&objects);
+        let unread = refuse_all(&objects.errors, printer);
+        let mut states = states(&objects.objects);
         if !query.names.is_empty() {
             states.retain(|state| query.names.contains(&state.name));
         }
-        if states.is_empty() && !is_watching {
-            printer.note("there are no actors");
-        }
+        let summary = Summary {
+            actors: states.len(),
+            files: objects.files,
+            ..Summary::default()
+        };
         let text = match text(&states, form) {
             Ok(text) => text,
             Err(error) => {
@@ -52,7 +52,12 @@ pub(super) fn run(arguments: Status, printer: &Printer) -> io::Result<ExitStatus
             shown = Some(text);
         }
         if !is_watching {
-            return Ok(status(&states));
+            if states.is_empty() {
+                printer.error("there are no actors");
+                return Ok(ExitStatus::Error);
+            }
+            printer.summary(summary);
+            return Ok(status(&states).max(unread));
         }
         sleep(INTERVAL);
     }

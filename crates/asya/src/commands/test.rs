@@ -7,16 +7,13 @@ use crate::cli::{Test, TestForm};
 use crate::inputs::{LoadedTest, actor_tests};
 use crate::printer::Printer;
 
-use super::{ExitStatus, functions, refuse};
+use super::{ExitStatus, failed, functions, refuse_all, unusable};
 
 pub(super) fn run(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus> {
-    let loaded = match actor_tests(&arguments.files, &arguments.namespace) {
+    let loaded = actor_tests(&arguments.files, arguments.recursive, &arguments.namespace);
+    let loaded = match loaded {
         Ok(loaded) => loaded,
-        // 1 means that a case failed.
-        Err(error) => {
-            refuse(&error, printer);
-            return Ok(ExitStatus::Error);
-        }
+        Err(error) => return Ok(unusable(&error, printer)),
     };
     let Some(functions) = functions(printer) else {
         return Ok(ExitStatus::Error);
@@ -25,9 +22,13 @@ pub(super) fn run(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus>
         let part = arguments.filter.as_deref().unwrap_or_default();
         test.test.name.contains(part)
     };
-    let mut status = ExitStatus::Success;
+    // 1 means that a case failed.
+    let mut status = match refuse_all(&loaded.errors, printer) {
+        ExitStatus::Success => ExitStatus::Success,
+        _ => ExitStatus::Error,
+    };
     let mut outcomes: Vec<Outcome> = Vec::new();
-    for LoadedTest { test, inputs } in loaded.into_iter().filter(is_asked_for) {
+    for LoadedTest { test, inputs } in loaded.tests.into_iter().filter(is_asked_for) {
         match inputs {
             Ok(inputs) => {
                 let progress = printer.progress(&test.name);
@@ -51,8 +52,10 @@ pub(super) fn run(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus>
             }
         }
     }
-    if outcomes.is_empty() && status == ExitStatus::Success {
-        printer.error("no case has a name with that part");
+    if outcomes.is_empty() {
+        if status == ExitStatus::Success {
+            printer.error("no case has a name that contains the text of --filter");
+        }
         return Ok(ExitStatus::Error);
     }
     let text = match arguments.output {
@@ -60,10 +63,11 @@ pub(super) fn run(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus>
         TestForm::Json => serde_json::to_string_pretty(&json(&outcomes)).map(|text| text + "\n"),
     };
     match text {
-        Ok(text) => printer.data(&text).map(|()| status),
-        Err(error) => {
-            printer.error(format_args!("cannot write JSON: {error}"));
-            Ok(ExitStatus::Error)
+        Ok(text) => {
+            printer.data(&text)?;
+            printer.summary(loaded.summary);
+            Ok(status)
         }
+        Err(error) => Ok(failed("JSON", &error, printer)),
     }
 }

@@ -1,16 +1,19 @@
 //! Input of `asya test`: cases with their actors, flavors and settings.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use actor::names::PLATFORM;
+use actor::yaml::{Position, Positions};
 use actor::{ENVIRONMENT_CONFIG, GROUP, KIND as ACTOR, VERSION};
 use merge::FieldPath;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::files::{Files, located, yaml_files};
-use super::positional::{Positional, Xr};
-use super::{Arguments, InputError, Shared};
+use super::InputError;
+use super::cases::single;
+use super::documents::{self, Documents, Role, names_standard_input_twice};
+use super::summary::Summary;
 use crate::actor_test::{API_VERSION, ActorTest, Expectation, KIND};
 use pipeline::{Inputs, Object};
 
@@ -24,6 +27,17 @@ pub struct LoadedTest {
     pub test: ActorTest,
     /// The inputs of its actor.
     pub inputs: Result<Inputs, InputError>,
+}
+
+/// Cases, and what cannot be read.
+#[derive(Debug, Default)]
+pub struct LoadedTests {
+    /// The cases, in the order of their files.
+    pub tests: Vec<LoadedTest>,
+    /// Invalid cases, and files that cannot be read. Other cases run all the same.
+    pub errors: Vec<InputError>,
+    /// Counts of what was read.
+    pub summary: Summary,
 }
 
 /// A case as it is written.
@@ -48,56 +62,74 @@ struct Document {
     expect: Expectation,
 }
 
-/// Reads every case in files, in the YAML files directly in folders, or on the standard
-/// input. Other documents are left alone. Paths in a case begin at its file.
+/// Reads every case in files and folders. Other objects are ignored. Paths in a case are relative to
+/// its file.
 ///
 /// # Errors
-/// When a file cannot be read, a case is not of its form, or there is none. What keeps
-/// a single case from being run is with the case.
-pub fn actor_tests(paths: &[PathBuf], namespace: &str) -> Result<Vec<LoadedTest>, InputError> {
-    let mut tests = Vec::new();
-    for path in paths {
-        for file in yaml_files(path)? {
-            for (document, _) in located(&file)? {
-                if document.value["kind"] != KIND {
-                    continue;
-                }
-                let fault = |path: FieldPath, fault: String| InputError::Case {
-                    path: file.clone(),
-                    position: document.positions.of(&path),
-                    fault,
-                };
-                if document.value["apiVersion"] != API_VERSION {
-                    let message = format!("{KIND} is of apiVersion {API_VERSION}");
-                    return Err(fault(["apiVersion"].into(), message));
-                }
-                let case: Document = serde_path_to_error::deserialize(&document.value)
-                    .map_err(|error| fault(path_of(error.path()), error.inner().to_string()))?;
-                if case.expect.is_empty() {
-                    let message =
-                        "nothing is expected: give objects, absent, spec, error or warnings";
-                    return Err(fault(["expect"].into(), message.to_owned()));
-                }
-                let inputs = inputs(&case, &file, namespace);
-                tests.push(LoadedTest {
-                    test: ActorTest {
-                        name: case.name,
-                        file: file.clone(),
-                        positions: document.positions,
-                        expect: case.expect,
-                    },
-                    inputs,
-                });
+/// When there is no case.
+pub fn actor_tests(
+    paths: &[PathBuf],
+    recursive: bool,
+    namespace: &str,
+) -> Result<LoadedTests, InputError> {
+    if names_standard_input_twice(paths.iter()) {
+        return Err(InputError::SeveralStandardInputs);
+    }
+    let mut documents = Documents::read(paths, recursive);
+    let mut loaded = LoadedTests {
+        errors: std::mem::take(&mut documents.errors),
+        summary: documents.summary,
+        ..LoadedTests::default()
+    };
+    let mut cases = BTreeMap::new();
+    for document in documents.all().filter(|it| it.role() == Role::Test) {
+        match test(document, namespace) {
+            // In the order of files, whichever group they are in.
+            Ok(test) => {
+                let position = document.positions.of(&FieldPath::default());
+                cases.insert((document.file.clone(), position, cases.len()), test);
             }
+            Err(error) => loaded.errors.push(error),
         }
     }
-    if tests.is_empty() {
+    loaded.tests = cases.into_values().collect();
+    if loaded.tests.is_empty() && loaded.errors.is_empty() {
         let shown = paths.iter().map(|path| path.display().to_string());
         return Err(InputError::NoTest {
             files: shown.collect::<Vec<_>>().join(", "),
+            found: loaded.summary,
         });
     }
-    Ok(tests)
+    Ok(loaded)
+}
+
+fn test(document: &documents::Document, namespace: &str) -> Result<LoadedTest, InputError> {
+    let file = &document.file;
+    let fault = |path: FieldPath, fault: String| InputError::Case {
+        path: file.clone(),
+        position: document.positions.of(&path),
+        fault,
+    };
+    if document.object.api_version() != API_VERSION {
+        let message = format!("{KIND} is of apiVersion {API_VERSION}");
+        return Err(fault(["apiVersion"].into(), message));
+    }
+    let case: Document = serde_path_to_error::deserialize(document.object.clone().into_value())
+        .map_err(|error| fault(path_of(error.path()), error.inner().to_string()))?;
+    if case.expect.is_empty() {
+        let message = "nothing is expected: give objects, absent, spec, error or warnings";
+        return Err(fault(["expect"].into(), message.to_owned()));
+    }
+    let inputs = inputs(&case, file, &document.positions, namespace);
+    Ok(LoadedTest {
+        test: ActorTest {
+            name: case.name,
+            file: file.clone(),
+            positions: document.positions.clone(),
+            expect: case.expect,
+        },
+        inputs,
+    })
 }
 
 fn path_of(path: &serde_path_to_error::Path) -> FieldPath {
@@ -112,80 +144,71 @@ fn path_of(path: &serde_path_to_error::Path) -> FieldPath {
 }
 
 /// The inputs of the actor of a case.
-fn inputs(case: &Document, file: &Path, namespace: &str) -> Result<Inputs, InputError> {
+fn inputs(
+    case: &Document,
+    file: &Path,
+    positions: &Positions,
+    namespace: &str,
+) -> Result<Inputs, InputError> {
     let folder = file.parent().unwrap_or_else(|| Path::new(""));
-    let mut files = Files::default();
-    let mut sources = Sources::default();
+    let mut required = Sources::default();
     for flavor in &case.flavors {
-        sources.add(flavor, folder, file)?;
+        required.add(flavor, folder, file)?;
     }
     match &case.platform {
         Some(Value::Object(data)) if !data.contains_key("kind") => {
             let (api_version, kind) = ENVIRONMENT_CONFIG;
-            sources.objects.push(object(&json!({
+            required.objects.push(object(&json!({
                 "apiVersion": api_version,
                 "kind": kind,
                 "metadata": {"name": PLATFORM},
                 "data": data,
             })));
         }
-        Some(platform) => sources.add(platform, folder, file)?,
+        Some(platform) => required.add(platform, folder, file)?,
         None => {}
     }
     let mut observed = Sources::default();
     for existing in &case.observed {
         observed.add(existing, folder, file)?;
     }
-    let actors = match &case.actor {
-        Value::String(path) => vec![folder.join(path)],
-        _ => Vec::new(),
+    let inline = match &case.actor {
+        Value::String(_) => None,
+        Value::Object(actor) if actor.contains_key("kind") => Some(object(&case.actor)),
+        spec => Some(object(&json!({
+            "apiVersion": format!("{GROUP}/{VERSION}"),
+            "kind": ACTOR,
+            "metadata": {"name": NAMELESS},
+            "spec": spec,
+        }))),
     };
-    let mut positional = Positional::read(&actors, &mut files)?;
-    match &case.actor {
-        Value::String(_) => {}
-        Value::Object(actor) if actor.contains_key("kind") => {
-            positional.xrs.push(inline(object(&case.actor), file));
+    let (documents, actor) = match (inline, case.actor.as_str()) {
+        (Some(object), _) => (
+            Documents::default(),
+            documents::Document::inline(file, object, positions.clone()),
+        ),
+        (None, path) => {
+            let path = folder.join(path.unwrap_or_default());
+            let mut documents = Documents::read(std::slice::from_ref(&path), false);
+            if let Some(error) = documents.errors.pop() {
+                return Err(error);
+            }
+            let actors = documents.all().filter(|it| it.role() == Role::Actor);
+            let actors: Vec<documents::Document> = actors.cloned().collect();
+            let found = actors.len();
+            match <[documents::Document; 1]>::try_from(actors) {
+                Ok([actor]) => (documents, actor),
+                Err(_) => return Err(InputError::ActorCount { path, found }),
+            }
         }
-        spec => positional.xrs.push(inline(
-            object(&json!({
-                "apiVersion": format!("{GROUP}/{VERSION}"),
-                "kind": ACTOR,
-                "metadata": {"name": NAMELESS},
-                "spec": spec,
-            })),
-            file,
-        )),
-    }
-    let found = positional.xrs.len();
-    let mut xrs = positional.xrs.into_iter();
-    let (Some(xr), None) = (xrs.next(), xrs.next()) else {
-        return Err(InputError::ActorCount {
-            path: folder.join(case.actor.as_str().unwrap_or_default()),
-            found,
-        });
     };
-    let arguments = Arguments {
-        required: sources.paths,
-        namespace: namespace.to_owned(),
-        ..Arguments::default()
-    };
-    let (composition, functions) = (positional.composition, positional.functions);
-    let shared = Shared::read(&arguments, composition, &functions, &mut files)?;
-    let mut inputs = shared.inputs(xr, &arguments, &mut files)?;
-    inputs.required.extend(sources.objects);
-    for path in &observed.paths {
-        inputs.observed.extend(files.objects(path)?);
-    }
-    inputs.observed.extend(observed.objects);
-    Ok(inputs)
-}
-
-fn inline(object: Object, file: &Path) -> Xr<'static> {
-    Xr {
-        file: file.to_owned(),
-        object,
-        example: None,
-    }
+    single(
+        &documents,
+        &actor,
+        required.objects()?,
+        observed.objects()?,
+        namespace,
+    )
 }
 
 fn object(document: &Value) -> Object {
@@ -207,9 +230,20 @@ impl Sources {
             _ => {
                 return Err(InputError::NoObject {
                     path: file.to_owned(),
+                    position: Position { line: 1, column: 1 },
                 });
             }
         }
         Ok(())
+    }
+
+    /// Its own objects, and those of the paths that it names.
+    fn objects(self) -> Result<Vec<Object>, InputError> {
+        let mut documents = Documents::read(&self.paths, false);
+        if let Some(error) = documents.errors.pop() {
+            return Err(error);
+        }
+        let read = documents.into_objects();
+        Ok(read.chain(self.objects).collect())
     }
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::InputError;
-use super::files::{Files, items, yaml_files};
+use super::documents::{Documents, names_standard_input_twice};
 use crate::status::composed_kinds;
 use pipeline::Object;
 
@@ -26,6 +26,8 @@ const CONFIGS: &str = "environmentconfigs.apiextensions.crossplane.io";
 pub struct LiveQuery {
     /// Files with objects, instead of a cluster.
     pub files: Vec<PathBuf>,
+    /// Whether folders are read with all folders below them.
+    pub recursive: bool,
     /// Names of actors; all actors if empty.
     pub names: Vec<String>,
     /// The cluster and its namespaces.
@@ -57,22 +59,37 @@ pub enum Scope {
 ///
 /// # Errors
 /// When a file or the cluster cannot be read.
-pub fn live_objects(query: &LiveQuery) -> Result<Vec<Object>, InputError> {
+pub fn live_objects(query: &LiveQuery) -> Result<LiveObjects, InputError> {
     if query.files.is_empty() {
         let mut arguments = vec!["get", ACTORS];
         arguments.extend(query.names.iter().map(String::as_str));
         let mut objects = query.cluster.kubectl(&arguments)?;
         objects.extend(query.cluster.composed(&objects, &[])?);
-        return Ok(objects);
+        return Ok(LiveObjects {
+            objects,
+            ..LiveObjects::default()
+        });
     }
-    let mut files = Files::default();
-    let mut objects = Vec::new();
-    for path in &query.files {
-        for file in yaml_files(path)? {
-            objects.extend(files.objects_of(&file)?);
-        }
+    if names_standard_input_twice(query.files.iter()) {
+        return Err(InputError::SeveralStandardInputs);
     }
-    Ok(objects)
+    let mut documents = Documents::read(&query.files, query.recursive);
+    Ok(LiveObjects {
+        errors: std::mem::take(&mut documents.errors),
+        files: documents.summary.files,
+        objects: documents.into_objects().collect(),
+    })
+}
+
+/// Live actors with their composed objects.
+#[derive(Debug, Default)]
+pub struct LiveObjects {
+    /// The objects.
+    pub objects: Vec<Object>,
+    /// Files that cannot be read.
+    pub errors: Vec<InputError>,
+    /// Number of files; 0 for a cluster.
+    pub files: usize,
 }
 
 impl Cluster {
@@ -153,4 +170,12 @@ impl Cluster {
 /// Whether this is a claim of which Crossplane has made an actor.
 fn is_bound_claim(actor: &Object) -> bool {
     actor.get(&["spec", "resourceRef"]).is_some()
+}
+
+/// The objects of a list, as `kubectl get` writes several; else the document itself.
+fn items(mut document: Value) -> Vec<Value> {
+    match document["items"].take() {
+        Value::Array(items) => items,
+        _ => vec![document],
+    }
 }

@@ -1,17 +1,18 @@
 //! The Composition that is given, or the built-in one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use actor::{GROUP, KIND, VERSION};
 use serde_json::Value;
 
 use super::InputError;
+use super::documents::{Group, Role};
 use crate::steps::is_own;
 use pipeline::{Composition, Object};
 
 /// Kind of a legacy XR, as Crossplane makes it for a claim.
-const LEGACY_KIND: &str = "XAsyncActor";
+pub(super) const LEGACY_KIND: &str = "XAsyncActor";
 /// The Composition of an `AsyncActor`.
 const BUILT_IN: &str = include_str!("../../../../apis/asyncactors.asya.sh/composition.yaml");
 /// The Composition of an `XAsyncActor`.
@@ -32,8 +33,85 @@ fn is_of(object: &Object, kind: &str) -> bool {
     object.kind() == kind && object.api_version() == format!("{GROUP}/{VERSION}")
 }
 
+/// Compositions by the kind that they compose, and Functions.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Compositions {
+    /// By API version and kind of their XRs.
+    given: BTreeMap<(String, String), Composition>,
+    /// Packages by the names of Functions.
+    functions: BTreeMap<String, String>,
+}
+
+impl Compositions {
+    /// The Compositions of a group; those of `common` are used for kinds without one.
+    ///
+    /// # Errors
+    /// When a Composition is malformed, or a kind has two.
+    pub(super) fn of(group: &Group, common: Option<&Self>) -> Result<Self, InputError> {
+        let mut own = Self::default();
+        for document in &group.documents {
+            if document.role() == Role::Function {
+                let package = document.object.get(&["spec", "package"]);
+                let package = package.and_then(Value::as_str).unwrap_or_default();
+                let name = document.object.name().to_owned();
+                own.functions.insert(name, package.to_owned());
+            }
+        }
+        if let Some(common) = common {
+            own.functions.extend(common.functions.clone());
+        }
+        for document in &group.documents {
+            if document.role() == Role::Composition {
+                let composition = read(&document.file, &document.object, &own.functions)?;
+                let second = composition.name().to_owned();
+                let [version, kind] = composition.composes().map(str::to_owned);
+                if let Some(first) = own.given.insert((version, kind), composition) {
+                    return Err(InputError::SeveralCompositions {
+                        first: first.name().to_owned(),
+                        second,
+                    });
+                }
+            }
+        }
+        if let Some(common) = common {
+            own.given.extend(common.given.clone());
+        }
+        Ok(own)
+    }
+
+    /// Whether one of them composes XRs of the object's kind.
+    pub(super) fn compose(&self, object: &Object) -> bool {
+        self.get(object).is_some()
+    }
+
+    fn get(&self, object: &Object) -> Option<&Composition> {
+        let key = (object.api_version().to_owned(), object.kind().to_owned());
+        self.given.get(&key)
+    }
+
+    /// The Composition of an XR: the given one of its kind, else the built-in one.
+    pub(super) fn of_xr(&self, file: &Path, xr: &Object) -> Result<Composition, InputError> {
+        match self.get(xr) {
+            Some(composition) => Ok(composition.clone()),
+            None => built_in(file, xr),
+        }
+    }
+
+    /// Name and composed kind of each Composition that composes none of these XRs.
+    pub(super) fn unused<'a>(&self, xrs: impl Iterator<Item = &'a Object>) -> Vec<(&str, String)> {
+        let kinds: BTreeSet<(&str, &str)> = xrs.map(|xr| (xr.api_version(), xr.kind())).collect();
+        let unused = self
+            .given
+            .iter()
+            .filter(|((version, kind), _)| !kinds.contains(&(version, kind)));
+        unused
+            .map(|((version, kind), composition)| (composition.name(), format!("{version} {kind}")))
+            .collect()
+    }
+}
+
 /// The Composition for actors of that kind.
-pub(super) fn built_in(file: &Path, xr: &Object) -> Result<Composition, InputError> {
+fn built_in(file: &Path, xr: &Object) -> Result<Composition, InputError> {
     if is_actor(xr) {
         read_built_in(BUILT_IN)
     } else if is_legacy_actor(xr) {
@@ -43,7 +121,6 @@ pub(super) fn built_in(file: &Path, xr: &Object) -> Result<Composition, InputErr
             path: file.to_owned(),
             object: format!("{} {xr}", xr.api_version()).trim().to_owned(),
             expected: format!("{GROUP}/{VERSION} {KIND} or {LEGACY_KIND}"),
-            kind: xr.kind().to_owned(),
         })
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use actor::yaml::{Position, YamlError};
 
+use super::summary::Summary;
 use pipeline::{CompositeError, CompositionError, XrdError};
 
 /// Why the input cannot be used. One line each.
@@ -27,16 +28,20 @@ pub enum InputError {
         source: YamlError,
     },
     /// A document is no Kubernetes object.
-    #[error("{}: expected Kubernetes objects, found a document without kind", path.display())]
+    #[error("{}:{}:{}: expected Kubernetes objects, found a document without kind", path.display(), position.line, position.column)]
     NoObject {
         /// The file.
         path: PathBuf,
+        /// Position of the document.
+        position: Position,
     },
     /// A name is no text: YAML reads `n` and `on` as booleans and `1` as a number.
-    #[error("{}: {kind} has a metadata.{field} that is no text: put it in quotes", path.display())]
+    #[error("{}:{}:{}: {kind} has a metadata.{field} that is no text: put it in quotes", path.display(), position.line, position.column)]
     NameNotText {
         /// The file.
         path: PathBuf,
+        /// Position of the name.
+        position: Position,
         /// The object's kind.
         kind: String,
         /// `name` or `namespace`.
@@ -63,16 +68,20 @@ pub enum InputError {
         source: serde_json::Error,
     },
     /// There is no XR among the files.
-    #[error("no XR among {files}")]
+    #[error("no actor among {files}: found {found}")]
     NoXr {
         /// The files, joined.
         files: String,
+        /// What is among them.
+        found: Summary,
     },
     /// There is nothing to check among the files.
-    #[error("no actor, flavor or platform settings among {files}")]
+    #[error("no actor, flavor or platform settings among {files}: found {found}")]
     NothingToLint {
         /// The files, joined.
         files: String,
+        /// What is among them.
+        found: Summary,
     },
     /// A case is not of its form.
     #[error("{}:{}:{}: {fault}", path.display(), position.line, position.column)]
@@ -85,10 +94,12 @@ pub enum InputError {
         fault: String,
     },
     /// There is no case among the files.
-    #[error("no ActorTest among {files}")]
+    #[error("no ActorTest among {files}: found {found}")]
     NoTest {
         /// The files, joined.
         files: String,
+        /// What is among them.
+        found: Summary,
     },
     /// A case is of one actor.
     #[error("{}: expected one actor, found {found}", path.display())]
@@ -132,8 +143,6 @@ pub enum InputError {
         object: String,
         /// What would be one.
         expected: String,
-        /// The kind.
-        kind: String,
     },
     /// An object is no XR.
     #[error("{}: {source}", path.display())]
@@ -188,18 +197,9 @@ impl InputError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NoYaml { folder } => {
-                format!(
-                    "if its folders are examples, give those: {}",
-                    folder.join("*").display()
-                )
+                format!("-R reads the folders in {} too", folder.display())
             }
-            Self::NoActor { kind, .. } => match kind.as_str() {
-                "EnvironmentConfig" => {
-                    "flavors and the platform's settings are given with -e".to_owned()
-                }
-                "CompositeResourceDefinition" => "an XRD is given with --xrd".to_owned(),
-                _ => "give the Composition of its kind as well".to_owned(),
-            },
+            Self::NoActor { .. } => "give a Composition of its kind as well".to_owned(),
             Self::NoXr { .. } => "give a file with an AsyncActor".to_owned(),
             Self::NothingToLint { .. } => {
                 "give files with AsyncActors or EnvironmentConfigs".to_owned()

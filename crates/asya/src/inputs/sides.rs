@@ -1,17 +1,18 @@
 //! Input of `asya diff`: the old and the new side.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use actor::spec::without_machinery;
 use actor::{ENVIRONMENT_CONFIG, labels};
 use serde_json::{Map, Value};
 
 use super::InputError;
+use super::cases::no_xr;
 use super::cluster::{Cluster, Scope};
 use super::compositions::{is_actor, is_legacy_actor, read};
-use super::example::Example;
-use super::files::{Files, STANDARD_INPUT, yaml_files};
+use super::documents::{Documents, Role, names_standard_input_twice, role};
+use super::summary::Summary;
 use crate::diff::{ActorId, Side, Version};
 use pipeline::{COMPOSITE, COMPOSITION, Composite, Machinery, Object, RESOURCE_NAME};
 
@@ -23,6 +24,8 @@ pub struct SideArguments {
     pub cluster: Option<Cluster>,
     /// Files of both sides, unless a side has another version of an object.
     pub shared: Vec<PathBuf>,
+    /// Whether folders are read with all folders below them.
+    pub recursive: bool,
     /// The old side.
     pub old: Vec<PathBuf>,
     /// The new side.
@@ -40,6 +43,8 @@ pub struct LoadedSides {
     pub new: Side,
     /// Warnings about the files.
     pub warnings: Vec<String>,
+    /// Counts of what was read for both sides.
+    pub summary: Summary,
 }
 
 /// Reads both sides, each for its version. Objects that are neither actors nor used by actors are
@@ -52,17 +57,30 @@ pub fn sides(arguments: &SideArguments, versions: [Version; 2]) -> Result<Loaded
         shared, old, new, ..
     } = arguments;
     let paths = || shared.iter().chain(old).chain(new);
-    let is_standard_input = |path: &&PathBuf| path.as_path() == Path::new(STANDARD_INPUT);
-    if paths().filter(is_standard_input).count() > 1 {
+    if names_standard_input_twice(paths()) {
         return Err(InputError::SeveralStandardInputs);
     }
-    let mut files = Files::default();
-    let [own, old, new] = [shared, old, new].map(|paths| contents(paths, &mut files));
+    let mut summary = Summary::default();
+    let mut warnings = Vec::new();
+    let mut contents = |paths: &[PathBuf]| -> Result<Vec<Found>, InputError> {
+        let mut documents = Documents::read(paths, arguments.recursive);
+        if documents.errors.is_empty() {
+            summary = summary.and(documents.summary);
+            warnings.append(&mut documents.warnings);
+            return Ok(found(documents));
+        }
+        Err(documents.errors.swap_remove(0))
+    };
+    let [own, old, new] = [contents(shared)?, contents(old)?, contents(new)?];
     let mut shared = in_cluster(arguments.cluster.as_ref())?;
-    shared.extend(own?);
+    summary.actors += count(&shared, |object| role(object) == Role::Actor);
+    summary.flavors += count(&shared, |object| role(object) == Role::Flavor);
+    summary.platforms += count(&shared, |object| role(object) == Role::Platform);
+    summary.observed += count(&shared, |object| role(object) == Role::Observed);
+    shared.extend(own);
     let [of_old, of_new] = versions;
-    let mut old = side(of_old, &shared, &old?, &arguments.namespace)?;
-    let mut new = side(of_new, &shared, &new?, &arguments.namespace)?;
+    let mut old = side(of_old, &shared, &old, &arguments.namespace)?;
+    let mut new = side(of_new, &shared, &new, &arguments.namespace)?;
     if let Some(Scope::Namespace(name)) = arguments.cluster.as_ref().map(|it| &it.scope) {
         // Those of files too: others would all appear as new.
         for side in [&mut old, &mut new] {
@@ -70,17 +88,16 @@ pub fn sides(arguments: &SideArguments, versions: [Version; 2]) -> Result<Loaded
         }
     }
     if old.actors.is_empty() && new.actors.is_empty() {
-        let cluster = arguments.cluster.as_ref().map(|_| CLUSTER.to_owned());
-        let files = paths().map(|path| path.display().to_string());
-        let shown: Vec<String> = cluster.into_iter().chain(files).collect();
-        return Err(InputError::NoXr {
-            files: shown.join(", "),
-        });
+        summary.actors = 0;
+        let cluster = arguments.cluster.as_ref().map(|_| PathBuf::from(CLUSTER));
+        let shown: Vec<PathBuf> = cluster.into_iter().chain(paths().cloned()).collect();
+        return Err(no_xr(&shown, summary));
     }
     Ok(LoadedSides {
         old,
         new,
-        warnings: files.warnings,
+        warnings,
+        summary,
     })
 }
 
@@ -98,39 +115,37 @@ fn in_cluster(cluster: Option<&Cluster>) -> Result<Vec<Found>, InputError> {
         .collect())
 }
 
-/// Everything in files, in the YAML files directly in folders, and in examples.
-fn contents(paths: &[PathBuf], files: &mut Files) -> Result<Vec<Found>, InputError> {
+fn count(found: &[Found], is_counted: impl Fn(&Object) -> bool) -> usize {
+    found
+        .iter()
+        .filter(|(_, object)| is_counted(object))
+        .count()
+}
+
+/// Every object with its file. Observed objects without an owner belong to the only actor of their
+/// folder.
+fn found(documents: Documents) -> Vec<Found> {
     let mut found = Vec::new();
-    for path in paths {
-        let Some(example) = Example::at(path) else {
-            for file in yaml_files(path)? {
-                take(&file, files, &mut found)?;
-            }
-            continue;
+    for group in [documents.shared].into_iter().chain(documents.groups) {
+        let mut actors = group.documents.iter().filter(|it| it.role() == Role::Actor);
+        let only = match (actors.next(), actors.next()) {
+            (Some(actor), None) => Some(actor.object.name().to_owned()),
+            _ => None,
         };
-        take(&example.xr(), files, &mut found)?;
-        let xr = found.last().map(|(_, xr)| xr.name().to_owned());
-        for file in example.required().into_iter().chain(example.composition()) {
-            take(&file, files, &mut found)?;
-        }
-        if let Some(observed) = example.observed() {
-            for mut object in files.objects(&observed)? {
+        for document in group.documents {
+            let is_observed = document.role() == Role::Observed;
+            let mut object = document.object;
+            if let (true, Some(actor)) = (is_observed, &only) {
                 let labels = object.map_mut(&["metadata", "labels"]);
                 let of = labels.entry(COMPOSITE).or_insert(Value::Null);
                 if of.is_null() {
-                    *of = Value::from(xr.clone());
+                    *of = Value::from(actor.as_str());
                 }
-                found.push((observed.clone(), object));
             }
+            found.push((document.file, object));
         }
     }
-    Ok(found)
-}
-
-fn take(file: &Path, files: &mut Files, found: &mut Vec<Found>) -> Result<(), InputError> {
-    let objects = files.objects_of(file)?.into_iter();
-    found.extend(objects.map(|object| (file.to_owned(), object)));
-    Ok(())
+    found
 }
 
 /// Builds a side; its own objects win over shared ones.
@@ -230,7 +245,7 @@ fn keep_metadata(object: &mut Object) {
 }
 
 /// The actor that composed an object.
-fn owner(object: &Object) -> ActorId {
+pub(super) fn owner(object: &Object) -> ActorId {
     let claim = [labels::CLAIM_NAMESPACE, labels::CLAIM_NAME].map(|key| object.label(key));
     let [namespace, name] = if claim.iter().all(|text| !text.is_empty()) {
         claim

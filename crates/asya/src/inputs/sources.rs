@@ -1,61 +1,90 @@
 //! Input of `asya lint`: documents with the positions of their fields.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use actor::yaml::{Position, YamlError};
 use merge::FieldPath;
-use serde_json::Value;
 
 use super::InputError;
 use super::compositions::both_built_in;
-use super::example::Example;
-use super::files::{located, yaml_files};
+use super::documents::{self, Documents, names_standard_input_twice, position_of};
+use super::summary::Summary;
 use crate::lint::{Check, Code, Document, Finding, Place, Role, Severity};
-use pipeline::{Composition, Object};
+use pipeline::Composition;
 
 /// Documents to check.
 #[derive(Debug, Default)]
 pub struct Sources {
-    /// Documents that belong together: those of one example, or of all other files.
+    /// Documents that belong together: those of one folder with `xr.yaml`, or of all other files.
     pub groups: Vec<Vec<Document>>,
     /// Errors of files that cannot be read as objects.
     pub findings: Vec<Finding>,
+    /// Files that cannot be read at all.
+    pub errors: Vec<InputError>,
+    /// Counts of what was read.
+    pub summary: Summary,
 }
 
-/// Reads files, the YAML files directly in folders, and examples. To an example's own
-/// flavors and settings come those of the other files, which go before.
+/// Reads files and folders. A folder with `xr.yaml` is checked with its own flavors and settings,
+/// and with those of the files outside of such folders, which win.
 ///
 /// # Errors
-/// When a file cannot be read, or there is nothing to check.
-pub fn sources(paths: &[PathBuf]) -> Result<Sources, InputError> {
-    let mut sources = Sources::default();
-    let mut examples = Vec::new();
-    let mut files = BTreeSet::new();
-    for path in paths {
-        match Example::at(path) {
-            Some(example) => {
-                let files = std::iter::once(example.xr()).chain(example.required());
-                examples.push(sources.read(files)?);
-            }
-            None => files.extend(yaml_files(path)?),
+/// When there is nothing to check.
+pub fn sources(paths: &[PathBuf], recursive: bool) -> Result<Sources, InputError> {
+    if names_standard_input_twice(paths.iter()) {
+        return Err(InputError::SeveralStandardInputs);
+    }
+    let Documents {
+        shared,
+        groups,
+        errors,
+        misnamed,
+        summary,
+        ..
+    } = Documents::read(paths, recursive);
+    let mut sources = Sources {
+        summary,
+        ..Sources::default()
+    };
+    for error in errors {
+        if matches!(error, InputError::NameNotText { .. }) {
+            continue; // a finding of its document
+        }
+        match finding(&error) {
+            Some(finding) => sources.findings.push(finding),
+            None => sources.errors.push(error),
         }
     }
-    let others = sources.read(files)?;
-    let shared = |document: &&Document| document.role() != Role::Actor;
-    for mut example in examples {
-        example.extend(others.iter().filter(shared).cloned());
-        sources.groups.push(example);
+    let others = shared.documents.into_iter().chain(misnamed);
+    let others: Vec<Document> = others.map(document).collect();
+    let common = |document: &&Document| document.role() != Role::Actor;
+    for group in groups {
+        let mut own: Vec<Document> = group.documents.into_iter().map(document).collect();
+        own.extend(others.iter().filter(common).cloned());
+        sources.groups.push(own);
     }
     sources.groups.push(others);
     let mut documents = sources.groups.iter().flatten();
     if sources.findings.is_empty() && documents.all(|document| document.role() == Role::None) {
+        if let Some(error) = sources.errors.pop() {
+            return Err(error);
+        }
         let shown = paths.iter().map(|path| path.display().to_string());
         return Err(InputError::NothingToLint {
             files: shown.collect::<Vec<_>>().join(", "),
+            found: summary,
         });
     }
     Ok(sources)
+}
+
+fn document(found: documents::Document) -> Document {
+    Document {
+        file: found.file,
+        object: found.object,
+        positions: found.positions,
+        bare_keys: found.bare_keys,
+    }
 }
 
 /// The built-in Compositions: of an `AsyncActor`, and of an `XAsyncActor`.
@@ -66,46 +95,21 @@ pub fn compositions_of_actors() -> Result<[Composition; 2], InputError> {
     both_built_in()
 }
 
-impl Sources {
-    fn read(
-        &mut self,
-        files: impl IntoIterator<Item = PathBuf>,
-    ) -> Result<Vec<Document>, InputError> {
-        let mut documents = Vec::new();
-        for file in files {
-            match located(&file) {
-                Ok(found) => {
-                    for (document, bare_keys) in found {
-                        match document.value {
-                            Value::Object(map) if map.contains_key("kind") => {
-                                documents.push(Document {
-                                    file: file.clone(),
-                                    object: Object::from(map),
-                                    positions: document.positions,
-                                    bare_keys,
-                                });
-                            }
-                            _ => {
-                                let place = document.positions.of(&FieldPath::default());
-                                let fault =
-                                    "expected a Kubernetes object, found a document without kind";
-                                self.findings.push(unreadable(&file, place, fault));
-                            }
-                        }
-                    }
-                }
-                Err(InputError::Yaml {
-                    source: YamlError::Read { fault, position },
-                    ..
-                }) => {
-                    let place = position.unwrap_or(Position { line: 1, column: 1 });
-                    let fault = format!("cannot read YAML: {fault}");
-                    self.findings.push(unreadable(&file, place, &fault));
-                }
-                Err(error) => return Err(error),
-            }
+/// The finding about a file that is no YAML or has no objects; none for other errors.
+fn finding(error: &InputError) -> Option<Finding> {
+    match error {
+        InputError::Yaml { path, source } => {
+            let fault = match source {
+                YamlError::Read { fault, .. } => format!("cannot read YAML: {fault}"),
+                YamlError::Write(_) => source.to_string(),
+            };
+            Some(unreadable(path, position_of(source), &fault))
         }
-        Ok(documents)
+        InputError::NoObject { path, position } => {
+            let fault = "expected a Kubernetes object, found a document without kind";
+            Some(unreadable(path, *position, fault))
+        }
+        _ => None,
     }
 }
 

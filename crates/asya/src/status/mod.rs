@@ -134,7 +134,7 @@ fn is_of(object: &Object, actor: &Object) -> bool {
     !is_actor(object) && (claim == of || (object.namespace(), object.label(COMPOSITE)) == of)
 }
 
-/// StatusReason, health and message of an actor as a whole.
+/// Status, health and message of an actor as a whole.
 fn summary(actor: &Object, status: &StatusDocument) -> (String, Health, String) {
     let deleted = actor.metadata("deletionTimestamp");
     if !deleted.is_empty() {

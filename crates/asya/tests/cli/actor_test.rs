@@ -121,7 +121,7 @@ fn an_invalid_case_is_reported_with_its_position() {
         ),
         (
             ("ActorTest", "Other"),
-            "no ActorTest among t.yaml\nhint: give files",
+            "no ActorTest among t.yaml: found 1 other object in 1 file\nhint: give files",
             "no case",
         ),
     ];

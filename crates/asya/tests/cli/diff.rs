@@ -169,7 +169,7 @@ fn invalid_input_ends_with_status_2() {
         ),
         (
             "--new platform.yaml",
-            "no XR among platform.yaml",
+            "no actor among platform.yaml: found 1 platform in 1 file",
             "no actor",
         ),
         (

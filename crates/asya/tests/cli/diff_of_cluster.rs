@@ -133,7 +133,7 @@ fn namespace_flag_compares_only_its_actors() {
     let (run, _) = compared(&folder, "--namespace prod --new gpu.yaml");
     assert!(run.output.starts_with(first), "{}", run.output);
     let (run, _) = compared(&folder, "--namespace empty --new gpu.yaml");
-    let nothing = "error: no XR among the cluster, gpu.yaml\n";
+    let nothing = "error: no actor among the cluster, gpu.yaml: found ";
     assert!(run.stderr.starts_with(nothing), "{}", run.stderr);
     assert_eq!((run.code, run.output.as_str()), (2, ""));
 }
@@ -190,7 +190,7 @@ fn an_unreadable_cluster_ends_with_status_2() {
     assert_eq!((run.code, run.output.as_str()), (2, ""));
     assert!(
         run.stderr
-            .starts_with("error: no XR among the cluster, gpu.yaml\n"),
+            .starts_with("error: no actor among the cluster, gpu.yaml: found "),
         "{}",
         run.stderr
     );

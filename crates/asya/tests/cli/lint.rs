@@ -154,8 +154,8 @@ fn exit_status_follows_severity_and_strict() {
             "other kinds are left alone",
         ),
         (".", 1, "a folder"),
-        ("other.yaml empty.yaml", 1, "nothing to check"),
-        ("missing.yaml", 1, "no such file"),
+        ("other.yaml empty.yaml", 2, "nothing to check"),
+        ("missing.yaml", 2, "no such file"),
         ("--colour", 2, "a flag that there is not"),
         ("", 2, "no file"),
     ];
@@ -166,7 +166,7 @@ fn exit_status_follows_severity_and_strict() {
     let run = folder.run("lint other.yaml empty.yaml");
     assert_eq!(
         run.stderr,
-        "error: no actor, flavor or platform settings among other.yaml, empty.yaml\n\
+        "error: no actor, flavor or platform settings among other.yaml, empty.yaml: found 1 other object in 1 file\n\
          hint: give files with AsyncActors or EnvironmentConfigs\n"
     );
     let run = folder.run_with("lint - platform.yaml", ACTOR);

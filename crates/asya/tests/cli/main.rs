@@ -12,6 +12,7 @@ mod diff_of_cluster;
 mod diff_of_versions;
 mod explain;
 mod init;
+mod input;
 mod install;
 mod lint;
 mod names;

@@ -34,8 +34,10 @@ pub(crate) struct Run {
     pub(crate) code: i32,
     /// Standard output.
     pub(crate) output: String,
-    /// Standard error.
+    /// Standard error without the summary.
     pub(crate) stderr: String,
+    /// The counts of the input, the last line of standard error; empty if there is none.
+    pub(crate) summary: String,
 }
 
 impl Folder {
@@ -107,10 +109,21 @@ impl Folder {
 impl Run {
     /// How a command ended.
     pub(crate) fn of(output: Output) -> Self {
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let (rest, last) = match stderr.trim_end().rsplit_once('\n') {
+            Some((rest, last)) => (format!("{rest}\n"), last),
+            None => (String::new(), stderr.trim_end()),
+        };
+        let is_summary = last.starts_with(|first: char| first.is_ascii_digit());
         Self {
             code: output.status.code().unwrap(),
             output: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
+            summary: if is_summary {
+                last.to_owned()
+            } else {
+                String::new()
+            },
+            stderr: if is_summary { rest } else { stderr },
         }
     }
 

@@ -169,6 +169,6 @@ fn a_missing_kubectl_is_reported() {
     let run = Folder::with(&[]).run_with("status -f -", "");
     assert_eq!(
         (run.code, run.stderr.as_str()),
-        (0, "note: there are no actors\n")
+        (2, "error: there are no actors\n")
     );
 }

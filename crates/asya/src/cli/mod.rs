@@ -3,6 +3,7 @@
 mod diff;
 mod install;
 mod program;
+mod render;
 mod status;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use clap_complete::Shell;
 pub use diff::{Diff, DiffForm};
 pub use install::Install;
 pub use program::Program;
+pub use render::{OutputError, Render, RenderForm};
 pub use status::{Status, StatusForm};
 
 use crate::init::{Project, Transport};
@@ -41,7 +43,7 @@ pub enum Command {
     Explain(Explain),
     /// Show the effects of a change: changed actors and fields, causes, restarting pods
     Diff(Diff),
-    /// Run ActorTest cases: expected objects of actors with flavors
+    /// Run test cases of flavors, documents of kind `ActorTest`
     Test(Test),
     /// Show the state of actors in a cluster and of what each depends on
     Status(Status),
@@ -57,11 +59,15 @@ pub enum Command {
 /// Input of `asya render` and `asya explain`.
 #[derive(Debug, Args)]
 pub struct Sources {
-    /// XRs: files, folders, examples (a folder with xr.yaml, flavors.yaml, platform.yaml and
-    /// observed.yaml), or - for standard input. A Composition replaces the built-in one;
+    /// Actors, flavors, platform settings, observed objects, Compositions and Functions in any
+    /// order: files, folders, or - for standard input. A Composition replaces the built-in one;
     /// Functions map the names of its functions to packages
-    #[arg(required = true, value_name = "XR")]
+    #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+
+    /// Read folders with all folders below them
+    #[arg(short = 'R', long)]
+    recursive: bool,
 
     /// File or folder with objects that functions require: flavors and the platform's
     /// settings; may be repeated
@@ -96,6 +102,7 @@ impl Sources {
         let context_files = self.context_files.into_iter();
         Arguments {
             files: self.files,
+            recursive: self.recursive,
             required: self.required_resources,
             observed,
             schemas: self.required_schemas,
@@ -106,41 +113,6 @@ impl Sources {
             context_values: self.context_values,
             namespace: self.namespace,
         }
-    }
-}
-
-/// `asya render`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-        asya render examples/gpu-inference\n  \
-        asya render actor.yaml -e flavors.yaml -e platform.yaml\n  \
-        asya render actor.yaml composition.yaml functions.yaml -e env/ -o observed.yaml -x -r\n\n\
-        Exit status: 0 rendered, 1 the input is invalid, 2 the program failed")]
-pub struct Render {
-    #[command(flatten)]
-    sources: Sources,
-
-    /// File or folder with composed objects that exist
-    #[arg(short = 'o', long, value_name = "PATH")]
-    observed_resources: Option<PathBuf>,
-
-    /// Also print the events that Crossplane would emit, as documents of kind Result
-    #[arg(short = 'r', long)]
-    pub include_function_results: bool,
-
-    /// Also print the XR's spec and metadata
-    #[arg(short = 'x', long)]
-    pub include_full_xr: bool,
-
-    /// Also print the context after the last function, as a document of kind Context
-    #[arg(short = 'c', long)]
-    pub include_context: bool,
-}
-
-impl Render {
-    /// The input to read.
-    pub fn arguments(self) -> Arguments {
-        self.sources.arguments(self.observed_resources)
     }
 }
 
@@ -189,10 +161,14 @@ pub enum Form {
         asya lint actors/ flavors.yaml platform.yaml\n\n\
         Exit status: 0 no errors, 1 errors (with --strict also warnings), 2 the program failed")]
 pub struct Lint {
-    /// Actors, the flavors that they name and the platform's settings, in any files:
-    /// files, folders of them, an example's folder, or - for standard input
+    /// Actors, flavors and platform settings in any order: files, folders, or - for standard
+    /// input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+
+    /// Read folders with all folders below them
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
 
     /// Fail on warnings too
     #[arg(long)]
@@ -280,9 +256,13 @@ impl Init {
         warnings: []                  # none; or parts of them\n\n\
         Exit status: 0 all passed, 1 some failed, 2 a case cannot be read or the program failed")]
 pub struct Test {
-    /// Documents with kind: `ActorTest`; files, folders of them, or - for standard input
+    /// Documents of kind `ActorTest`: files, folders, or - for standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+
+    /// Read folders with all folders below them
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
 
     /// Run only cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
