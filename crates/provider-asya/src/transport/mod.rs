@@ -76,6 +76,10 @@ pub struct ObservedQueue {
     pub held: Option<u64>,
     /// Differences between desired and observed state.
     pub drift: Vec<Drift>,
+    /// Those of them that a quick observation shows.
+    pub quick_drift: Vec<Drift>,
+    /// Names of the policies that the provider wrote, on RabbitMQ; known after a full observation.
+    pub policies: Option<Vec<String>>,
     /// Why it cannot be used, where it cannot.
     pub unusable: Option<String>,
     /// The policy that shadows ours, or that ours shadows, as a message.
@@ -94,11 +98,6 @@ impl ObservedQueue {
         if let Some(counters) = &mut self.counters {
             counters.dead_lettered = count;
         }
-    }
-
-    /// Whether quick observations may show drift although there is nothing to do.
-    pub fn may_look_different(&self) -> bool {
-        self.shadowed.is_some() || self.has_settable_drift()
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actor::provider_config::{ClusterProviderConfigSpec, ProviderConfigSpec, SqsConnection};
-use actor::queue::ProviderConfigRef;
+use actor::queue::{AtProvider, ProviderConfigRef};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client, ResourceExt as _};
 use tokio::time::Instant;
@@ -22,6 +22,7 @@ use crate::owner::OwnerTag;
 use crate::tenancy;
 use crate::timings::Timings;
 use crate::transport::ExternalQueue;
+use crate::transport::rabbitmq::definition::PolicyRecord;
 use crate::transport::rabbitmq::{self, Broker};
 use crate::transport::sqs::{self, Service};
 
@@ -224,6 +225,7 @@ impl Connector {
                     queue: settings.clone(),
                     owner_tag,
                     priority: connection.policy_priority,
+                    policies: policy_record(&queue.status.at_provider),
                 };
                 let external = broker.queue(definition).map_err(text)?;
                 Ok((Box::new(external), unsafe_password))
@@ -275,6 +277,15 @@ impl ResolvedConfig {
             name: self.reference.name.clone(),
         };
         (config, region.to_owned())
+    }
+}
+
+/// Policies that the provider has written, by the status.
+fn policy_record(status: &AtProvider) -> PolicyRecord {
+    match (&status.policies, &status.location) {
+        (Some(names), _) => PolicyRecord::Recorded(names.iter().cloned().collect()),
+        (None, Some(_)) => PolicyRecord::Unrecorded,
+        (None, None) => PolicyRecord::New,
     }
 }
 

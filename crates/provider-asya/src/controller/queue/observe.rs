@@ -33,11 +33,13 @@ impl Reconciler<'_> {
             let observation = self.observe(policies, connection, depth).await?;
             if let Observation::Present(observed) = &observation
                 && depth != Depth::Full
-                && observed.drift != self.state.accepted
-                && observed.has_settable_drift()
             {
-                depth = Depth::Full;
-                continue;
+                if !observed.has_settable_drift() {
+                    self.state.accepted.clear();
+                } else if observed.drift != self.state.accepted {
+                    depth = Depth::Full;
+                    continue;
+                }
             }
             let input = PlanInput {
                 name,
@@ -67,13 +69,9 @@ impl Reconciler<'_> {
                 self.state.dead_letters = count.map(|count| (count, Instant::now()));
             }
             if depth == Depth::Full {
-                let accepted = match &observed {
-                    Some(observed) if settles && observed.may_look_different() => {
-                        self.quick_drift(policies, connection).await?
-                    }
-                    _ => Vec::new(),
-                };
-                self.state.accepted = accepted;
+                let settled = observed.as_ref().filter(|_| settles);
+                self.state.accepted =
+                    settled.map_or_else(Vec::new, |observed| observed.quick_drift.clone());
                 self.state.last_resync = settles.then(|| (desired, Instant::now()));
                 if let Some(observed) = &observed {
                     self.managed
@@ -97,19 +95,6 @@ impl Reconciler<'_> {
         } else {
             Depth::Quick
         }
-    }
-
-    /// The drift that a quick observation shows after a full one that had no remedy for it.
-    async fn quick_drift(
-        &self,
-        policies: &Policies,
-        connection: &Connection,
-    ) -> Result<Vec<Drift>, EarlyExit> {
-        let observation = self.observe(policies, connection, Depth::Quick).await?;
-        Ok(match observation {
-            Observation::Present(observed) => observed.drift,
-            Observation::Missing => Vec::new(),
-        })
     }
 
     async fn observe(
@@ -160,6 +145,9 @@ impl Reconciler<'_> {
         at_provider.url.clone_from(&observed.url);
         at_provider.arn.clone_from(&observed.arn);
         at_provider.location = Some(observed.location.clone());
+        if let Some(policies) = &observed.policies {
+            at_provider.policies = Some(policies.clone());
+        }
         let written = Counters::read(at_provider);
         let Some((interval, counters)) = self.counters.zip(observed.counters) else {
             Counters::write(None, at_provider);

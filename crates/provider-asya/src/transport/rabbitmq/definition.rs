@@ -3,6 +3,8 @@
 //! Arguments of a queue never change, so they contain only type and owner tag; settings that may change
 //! are in a policy.
 
+use std::collections::BTreeSet;
+
 use actor::queue::RabbitMqQueue;
 use actor::transport::QueueType;
 use serde_json::{Map, Value, json};
@@ -13,6 +15,18 @@ use crate::transport::TransportError;
 /// Argument of queues and bindings with the owner tag. The broker stores arguments that it does not
 /// know, and does not compare them.
 pub const OWNER_ARGUMENT: &str = "x-asya-owner";
+
+/// Definition keys of policies that the provider writes.
+pub(super) const OUR_KEYS: [&str; 4] = [
+    "delivery-limit",
+    "dead-letter-exchange",
+    "dead-letter-routing-key",
+    "consumer-timeout",
+];
+
+/// Delivery limit of queues without one. Never `-1`: until patch releases of August 2025 (4.0 and 4.1)
+/// such a queue applies its policy again every 5 s, and its log grows without end.
+const NO_DELIVERY_LIMIT: u32 = 1_000_000;
 
 /// Longest name of a queue or exchange, in bytes.
 const NAME_MAX: usize = 255;
@@ -42,6 +56,18 @@ impl Version {
     }
 }
 
+/// Policies that the provider has written for a queue, by its record.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum PolicyRecord {
+    /// None: the queue was never observed.
+    #[default]
+    New,
+    /// The queue was observed by a version that recorded no policies.
+    Unrecorded,
+    /// Policies with these names.
+    Recorded(BTreeSet<String>),
+}
+
 /// Desired state of one queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueDefinition {
@@ -53,6 +79,8 @@ pub struct QueueDefinition {
     pub owner_tag: OwnerTag,
     /// Priority of its policies.
     pub priority: i32,
+    /// Its policies that the provider has written.
+    pub policies: PolicyRecord,
 }
 
 impl QueueDefinition {
@@ -89,14 +117,11 @@ impl QueueDefinition {
         format!("{}-dlx", self.queue.exchange)
     }
 
-    /// Name of the queue's policy.
-    pub fn policy(&self) -> String {
-        policy_name(&self.name)
-    }
-
-    /// Name of the dead-letter queue's policy.
-    pub fn dead_letter_policy(&self) -> String {
-        policy_name(&self.dead_letter_queue())
+    /// Names that the policy of `queue` may have, the preferred one first.
+    pub fn policy_names(&self, queue: &str) -> [String; 2] {
+        let preferred = policy_name(queue);
+        let other = format!("{preferred}-{}", short_hash(self.owner_tag.as_str()));
+        [preferred, other]
     }
 
     /// Body of a durable exchange of this type.
@@ -140,7 +165,7 @@ impl QueueDefinition {
                     json!(dead_letter.max_receive_count),
                 );
             } else if version.limits_deliveries() {
-                definition.insert("delivery-limit".to_owned(), json!(-1));
+                definition.insert("delivery-limit".to_owned(), json!(NO_DELIVERY_LIMIT));
             }
         }
         if dead_letter.enabled {
@@ -161,7 +186,7 @@ impl QueueDefinition {
     pub fn dead_letter_policy_definition(&self, version: Version) -> Map<String, Value> {
         let mut definition = Map::new();
         if self.queue.queue_type == QueueType::Quorum && version.limits_deliveries() {
-            definition.insert("delivery-limit".to_owned(), json!(-1));
+            definition.insert("delivery-limit".to_owned(), json!(NO_DELIVERY_LIMIT));
         }
         definition
     }
@@ -177,7 +202,15 @@ impl QueueDefinition {
     }
 }
 
-/// Name of the policy for a queue.
+/// FNV-1a of a text, as eight hexadecimal digits: stable between releases.
+fn short_hash(text: &str) -> String {
+    let hash = text.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    format!("{hash:08x}")
+}
+
+/// Preferred name of the policy for a queue.
 pub(super) fn policy_name(queue: &str) -> String {
     format!("asya-{queue}")
 }
@@ -197,6 +230,7 @@ mod tests {
             queue: serde_json::from_value(queue).unwrap(),
             owner_tag: OwnerTag::new("east", "shop", "cart").unwrap(),
             priority: 0,
+            policies: PolicyRecord::New,
         }
     }
 
@@ -240,7 +274,7 @@ mod tests {
                 "4.x has a default delivery limit of 20",
                 queue("quorum", false, None),
                 Version(4, 0),
-                json!({"delivery-limit": -1}),
+                json!({"delivery-limit": 1_000_000}),
             ),
             (
                 "dead letters on 3.x",

@@ -5,6 +5,7 @@ pub mod definition;
 mod foreign_policies;
 mod observe;
 mod partial_declare;
+mod policies;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use self::api::{Answer, Api};
-use self::definition::{QueueDefinition, Version, policy_name};
+use self::definition::{QueueDefinition, Version};
 use self::foreign_policies::ForeignPolicies;
 use self::observe::RelatedObjects;
 use self::partial_declare::{Repair, UncountedQueues};
@@ -143,7 +144,7 @@ impl RabbitMqExternal {
         let version = self.broker.version().await?;
         let related = match depth {
             Depth::Quick | Depth::WithDeadLetters => None,
-            Depth::Full => Some(self.read_related().await?),
+            Depth::Full => Some(self.read_related(version).await?),
         };
         let dead_letter_queue = match (&related, depth) {
             (Some(related), _) => related.dead_letter_queue.clone(),
@@ -168,7 +169,7 @@ impl RabbitMqExternal {
         Ok(Observation::Present(Box::new(observed)))
     }
 
-    async fn read_related(&self) -> Result<RelatedObjects, TransportError> {
+    async fn read_related(&self, version: Version) -> Result<RelatedObjects, TransportError> {
         let (vhost, exchange) = (self.vhost(), self.definition.queue.exchange.as_str());
         let name = self.definition.name.as_str();
         let exchange_answer = self.api().get(&["exchanges", vhost, exchange]).await?;
@@ -177,15 +178,12 @@ impl RabbitMqExternal {
             .get(&["bindings", vhost, "e", exchange, "q", name])
             .await?;
         let foreign_policies = self.broker.foreign_policies.list(self.api(), vhost).await?;
-        let policy = self.definition.policy();
-        let policy = self.api().get(&["policies", vhost, &policy]).await?;
+        let desired = self.definition.policy_definition(version);
+        let policy = self.policy_slot(name, &desired).await?;
         let dead_letters = self.definition.dead_letter_queue();
         let dead_letter_queue = self.read_queue(&dead_letters).await?;
-        let dead_letter_policy = self.definition.dead_letter_policy();
-        let dead_letter_policy = self
-            .api()
-            .get(&["policies", vhost, &dead_letter_policy])
-            .await?;
+        let desired = self.definition.dead_letter_policy_definition(version);
+        let dead_letter_policy = self.policy_slot(&dead_letters, &desired).await?;
         let dead_letter_bindings = self
             .api()
             .get(&[
@@ -200,10 +198,10 @@ impl RabbitMqExternal {
         Ok(RelatedObjects {
             exchange: found(exchange_answer),
             bindings: items(bindings),
-            policy: found(policy),
+            policy,
             foreign_policies,
             dead_letter_queue: found(dead_letter_queue),
-            dead_letter_policy: found(dead_letter_policy),
+            dead_letter_policy,
             dead_letter_bindings: items(dead_letter_bindings),
         })
     }
@@ -223,17 +221,29 @@ impl RabbitMqExternal {
         Ok(answer)
     }
 
-    /// Creates the queue. Exchange and policy come first, and bindings last, once the queue is declared
-    /// completely and before it is ready: there is no moment in which a message could be lost.
+    /// Creates the queue: first the queue itself, whose owner tag decides whether anything else is written,
+    /// and bindings last, once it is declared completely and has its policy. So no message arrives too
+    /// early, and a creator that loses against another owner has changed nothing.
     async fn create_queue(&self) -> Result<(), TransportError> {
         let version = self.broker.version().await?;
+        let (name, dead_letters) = (&self.definition.name, self.definition.dead_letter_queue());
+        if let Answer::Ok(found) = self.read_queue(name).await?
+            && observe::owner(&found).is_some()
+        {
+            self.check_owner(name, &found)?;
+        }
+        if self.definition.queue.dead_letter.enabled
+            && let Answer::Ok(found) = self.read_queue(&dead_letters).await?
+        {
+            self.check_owner(&dead_letters, &found)?;
+        }
+        self.declare(&self.definition.name, Repair::Allowed).await?;
         self.put_exchange(&self.definition.queue.exchange, "topic")
             .await?;
         self.create_dead_letter_queue(version, Repair::Allowed)
             .await?;
-        let definition = self.definition.policy_definition(version);
-        self.put_policy(&self.definition.name, &definition).await?;
-        self.declare(&self.definition.name, Repair::Allowed).await?;
+        let policy = self.definition.policy_definition(version);
+        self.put_policy(&self.definition.name, &policy).await?;
         self.bind(
             &self.definition.queue.exchange,
             &self.definition.name,
@@ -245,18 +255,15 @@ impl RabbitMqExternal {
     /// Corrects everything but the queue itself.
     async fn update_queue(&self) -> Result<(), TransportError> {
         let version = self.broker.version().await?;
-        let related = self.read_related().await?;
+        let related = self.read_related(version).await?;
         if related.exchange.is_none() {
             self.put_exchange(&self.definition.queue.exchange, "topic")
                 .await?;
         }
         self.create_dead_letter_queue(version, Repair::Forbidden)
             .await?;
-        self.put_policy(
-            &self.definition.name,
-            &self.definition.policy_definition(version),
-        )
-        .await?;
+        let policy = self.definition.policy_definition(version);
+        self.put_policy(&self.definition.name, &policy).await?;
         let mut keys: Vec<String> = observe::missing_keys(&self.definition, &related)
             .cloned()
             .collect();
@@ -290,13 +297,10 @@ impl RabbitMqExternal {
         if let Answer::Ok(found) = self.read_queue(&queue).await? {
             self.check_owner(&queue, &found)?;
         }
-        self.put_exchange(&exchange, "direct").await?;
-        self.put_policy(
-            &queue,
-            &self.definition.dead_letter_policy_definition(version),
-        )
-        .await?;
         self.declare(&queue, repair).await?;
+        self.put_exchange(&exchange, "direct").await?;
+        let policy = self.definition.dead_letter_policy_definition(version);
+        self.put_policy(&queue, &policy).await?;
         self.bind(&exchange, &queue, std::slice::from_ref(&queue))
             .await
     }
@@ -306,24 +310,6 @@ impl RabbitMqExternal {
         self.written(
             self.api()
                 .put(&path, &QueueDefinition::exchange_body(kind))
-                .await?,
-        )
-    }
-
-    async fn put_policy(
-        &self,
-        queue: &str,
-        definition: &serde_json::Map<String, Value>,
-    ) -> Result<(), TransportError> {
-        let name = policy_name(queue);
-        if definition.is_empty() {
-            // The broker refuses an empty policy.
-            return self.api().delete(&["policies", self.vhost(), &name]).await;
-        }
-        let body = self.definition.policy_body(queue, definition);
-        self.written(
-            self.api()
-                .put(&["policies", self.vhost(), &name], &body)
                 .await?,
         )
     }
@@ -356,19 +342,19 @@ impl RabbitMqExternal {
     /// Deletes the queue last: after a crash it still exists, and with it everything that belongs to it
     /// is found.
     async fn delete_queue(&self) -> Result<(), TransportError> {
-        let vhost = self.vhost();
+        let (vhost, version) = (self.vhost(), self.broker.version().await?);
         let dead_letters = self.definition.dead_letter_queue();
         if let Answer::Ok(found) = self.read_queue(&dead_letters).await?
             && observe::owner(&found) == Some(self.definition.owner_tag.as_str())
         {
+            let policy = self.definition.dead_letter_policy_definition(version);
+            let slot = self.policy_slot(&dead_letters, &policy).await?;
             self.api().delete(&["queues", vhost, &dead_letters]).await?;
-            self.api()
-                .delete(&["policies", vhost, &self.definition.dead_letter_policy()])
-                .await?;
+            self.delete_policy(slot).await?;
         }
-        self.api()
-            .delete(&["policies", vhost, &self.definition.policy()])
-            .await?;
+        let policy = self.definition.policy_definition(version);
+        let slot = self.policy_slot(&self.definition.name, &policy).await?;
+        self.delete_policy(slot).await?;
         self.api()
             .delete(&["queues", vhost, &self.definition.name])
             .await

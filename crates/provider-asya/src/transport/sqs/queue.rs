@@ -64,6 +64,7 @@ impl SqsExternal {
             arn,
             ..ObservedQueue::default()
         };
+        observed.quick_drift.clone_from(&observed.drift);
         if depth == Depth::Full {
             let Some(mark) = self.read_owner(&url).await? else {
                 return self.missing().await;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::definition::{OWNER_ARGUMENT, QueueDefinition, Version, policy_name};
 use super::foreign_policies::ForeignPolicy;
+use super::policies::PolicySlot;
 use crate::counters::Counters;
 use crate::transport::{Drift, ObservedQueue, Ownership};
 
@@ -17,14 +18,14 @@ pub(super) struct RelatedObjects {
     pub(super) exchange: Option<Value>,
     /// Bindings from the exchange to the queue.
     pub(super) bindings: Vec<Value>,
-    /// Its policy, where it exists.
-    pub(super) policy: Option<Value>,
+    /// Its policy.
+    pub(super) policy: PolicySlot,
     /// Foreign policies of the virtual host.
     pub(super) foreign_policies: Arc<[ForeignPolicy]>,
     /// The dead-letter queue, where it exists.
     pub(super) dead_letter_queue: Option<Value>,
-    /// Its policy, where it exists.
-    pub(super) dead_letter_policy: Option<Value>,
+    /// Its policy.
+    pub(super) dead_letter_policy: PolicySlot,
     /// Bindings from its exchange to it.
     pub(super) dead_letter_bindings: Vec<Value>,
 }
@@ -46,28 +47,20 @@ pub(super) fn observed(
         ..ObservedQueue::default()
     };
     let desired = definition.policy_definition(version);
-    let applied = queue["policy"].as_str().unwrap_or_default();
+    let mut quick_drift = observed.drift.clone();
+    quick_drift.extend(applied_policy_drift(definition, &desired, queue));
+    observed.quick_drift = quick_drift;
     match related {
-        None => {
-            // Only a full observation finds out which policy shadows ours.
-            let is_in_sync = if desired.is_empty() {
-                applied != definition.policy()
-            } else {
-                applied == definition.policy() && effective(queue) == desired
-            };
-            if !is_in_sync {
-                observed
-                    .drift
-                    .push(Drift::settable("policy", applied, definition.policy()));
-            }
-        }
+        None => observed.drift.clone_from(&observed.quick_drift),
         Some(related) => {
-            observed.drift.extend(policy_difference(
-                related.policy.as_ref(),
+            let applied = queue["policy"].as_str().unwrap_or_default();
+            observed.drift.extend(policy_drift(
+                &related.policy,
                 definition,
                 &definition.name,
                 &desired,
             ));
+            observed.policies = Some(written_policies(related));
             observed.shadowed = shadow(definition, applied, related);
             observed
                 .drift
@@ -150,25 +143,50 @@ fn fixed_differences(definition: &QueueDefinition, version: Version, queue: &Val
     drift
 }
 
-fn effective(queue: &Value) -> Map<String, Value> {
-    // The broker shows an empty definition as an empty list.
-    queue["effective_policy_definition"]
-        .as_object()
-        .cloned()
-        .unwrap_or_default()
+/// Drift of the policy that applies to a queue, by the queue alone. Which policy shadows ours is found by
+/// a full observation.
+///
+/// Only keys of ours are compared: the broker merges those of operator policies into the effective
+/// definition. A broker without statistics may report neither policy nor definition, so nothing is known.
+fn applied_policy_drift(
+    definition: &QueueDefinition,
+    desired: &Map<String, Value>,
+    queue: &Value,
+) -> Option<Drift> {
+    let names = definition.policy_names(&definition.name);
+    let applied = queue.get("policy")?.as_str().unwrap_or_default();
+    let is_ours = names.iter().any(|name| name == applied);
+    let effective = &queue["effective_policy_definition"];
+    let is_in_sync = if desired.is_empty() {
+        !is_ours
+    } else {
+        is_ours && desired.iter().all(|(key, value)| effective[key] == *value)
+    };
+    (!is_in_sync).then(|| Drift::settable("policy", applied, &names[0]))
 }
 
-fn policy_difference(
-    policy: Option<&Value>,
+/// Names of the policies that the provider wrote.
+fn written_policies(related: &RelatedObjects) -> Vec<String> {
+    let slots = [&related.policy, &related.dead_letter_policy];
+    let ours = slots.into_iter().filter(|slot| slot.ours.is_some());
+    ours.filter_map(|slot| slot.name.clone()).collect()
+}
+
+fn policy_drift(
+    slot: &PolicySlot,
     definition: &QueueDefinition,
     queue: &str,
     desired: &Map<String, Value>,
 ) -> Option<Drift> {
     let body = definition.policy_body(queue, desired);
-    let what = format!("policy {:?}", policy_name(queue));
-    let Some(policy) = policy else {
-        let is_desired = !desired.is_empty();
-        return is_desired.then(|| Drift::settable(&what, "absent", &body["definition"]));
+    let name = slot.name.clone().unwrap_or_else(|| policy_name(queue));
+    let what = format!("policy {name:?}");
+    let Some(policy) = &slot.ours else {
+        return match (&slot.name, desired.is_empty()) {
+            (_, true) => None,
+            (Some(_), false) => Some(Drift::settable(&what, "absent", &body["definition"])),
+            (None, false) => Some(Drift::fixed(&what, "another one", &body["definition"])),
+        };
     };
     if desired.is_empty() {
         return Some(Drift::settable(&what, &policy["definition"], "absent"));
@@ -186,8 +204,8 @@ fn policy_difference(
 
 /// The policy that shadows ours, or that ours shadows, as a message.
 fn shadow(definition: &QueueDefinition, applied: &str, related: &RelatedObjects) -> Option<String> {
-    let own = definition.policy();
-    related.policy.as_ref()?;
+    related.policy.ours.as_ref()?;
+    let own = related.policy.name.as_deref()?;
     if !applied.is_empty() && applied != own {
         return Some(format!(
             "policy {applied:?} applies to queue {:?} in place of {own:?}: raise `policyPriority` in the \
@@ -195,7 +213,13 @@ fn shadow(definition: &QueueDefinition, applied: &str, related: &RelatedObjects)
             definition.name
         ));
     }
-    let foreign = related.foreign_policies.iter();
+    let in_our_names: Vec<ForeignPolicy> = related
+        .policy
+        .foreign
+        .iter()
+        .filter_map(ForeignPolicy::read)
+        .collect();
+    let foreign = related.foreign_policies.iter().chain(&in_our_names);
     let mut foreign: Vec<&str> = foreign
         .filter(|policy| policy.matches(&definition.name))
         .map(|policy| policy.name.as_str())
@@ -253,8 +277,8 @@ fn related_drift(
             ));
         }
         let desired = definition.dead_letter_policy_definition(version);
-        let policy = related.dead_letter_policy.as_ref();
-        drift.extend(policy_difference(policy, definition, &name, &desired));
+        let policy = &related.dead_letter_policy;
+        drift.extend(policy_drift(policy, definition, &name, &desired));
     }
     drift
 }

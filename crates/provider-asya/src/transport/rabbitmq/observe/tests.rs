@@ -1,5 +1,6 @@
 //! Answers of a broker, and the observation that follows.
 
+use super::super::definition::PolicyRecord;
 use super::*;
 use crate::owner::OwnerTag;
 use crate::transport::DriftKind;
@@ -16,6 +17,7 @@ fn cart() -> QueueDefinition {
         queue: serde_json::from_value(queue).unwrap(),
         owner_tag: OwnerTag::new("east", "shop", "cart").unwrap(),
         priority: 0,
+        policies: PolicyRecord::New,
     }
 }
 
@@ -35,6 +37,14 @@ fn policy(name: &str, queue: &str, definition: &Map<String, Value>) -> Value {
     policy
 }
 
+fn slot(policy: Value) -> PolicySlot {
+    PolicySlot {
+        name: policy["name"].as_str().map(str::to_owned),
+        ours: Some(policy),
+        foreign: Vec::new(),
+    }
+}
+
 /// Its related objects, in sync.
 fn related() -> RelatedObjects {
     let definition = cart();
@@ -42,7 +52,7 @@ fn related() -> RelatedObjects {
     RelatedObjects {
         exchange: Some(json!({"type": "topic", "durable": true})),
         bindings: vec![binding("cart"), binding("asya-cart")],
-        policy: Some(policy(
+        policy: slot(policy(
             "asya-asya-cart",
             "asya-cart",
             &definition.policy_definition(VERSION),
@@ -50,7 +60,10 @@ fn related() -> RelatedObjects {
         foreign_policies: Arc::default(),
         dead_letter_queue: Some(json!({
             "arguments": {OWNER_ARGUMENT: "east/shop/cart"}, "messages": 4})),
-        dead_letter_policy: None,
+        dead_letter_policy: PolicySlot {
+            name: Some("asya-asya-cart-dlq".to_owned()),
+            ..PolicySlot::default()
+        },
         dead_letter_bindings: vec![binding("asya-cart-dlq")],
     }
 }
@@ -201,14 +214,14 @@ fn drift_is_found_with_its_kind() {
         ),
         (
             "no policy",
-            |_, related| related.policy = None,
+            |_, related| related.policy.ours = None,
             "policy \"asya-asya-cart\"",
             DriftKind::Settable,
         ),
         (
             "a changed policy",
             |_, related| {
-                let policy = related.policy.as_mut().unwrap();
+                let policy = related.policy.ours.as_mut().unwrap();
                 policy["definition"]["delivery-limit"] = json!(99);
             },
             "policy \"asya-asya-cart\"",
@@ -288,4 +301,39 @@ fn an_adopted_queue_has_its_owner_tag_at_its_bindings() {
         ..related()
     };
     assert_eq!(observe(&queue, Some(&unbound)).owner, Ownership::Unowned);
+}
+
+#[test]
+fn keys_of_operator_policies_are_ignored() {
+    let mut queue = queue();
+    queue["effective_policy_definition"]["max-length"] = json!(1000);
+    queue["operator_policy"] = json!("limits");
+    assert_eq!(observe(&queue, None).drift, []);
+}
+
+#[test]
+fn a_broker_without_statistics_shows_no_policy_and_no_drift() {
+    let mut queue = queue();
+    for key in ["policy", "effective_policy_definition"] {
+        queue.as_object_mut().unwrap().remove(key);
+    }
+    assert_eq!(observe(&queue, None).drift, []);
+}
+
+#[test]
+fn foreign_policies_under_our_names_are_no_drift_unless_no_name_is_free() {
+    let mut related = related();
+    let mut foreign = policy("asya-asya-cart", "", &Map::new());
+    foreign["pattern"] = json!("^asya-");
+    let [_, other] = cart().policy_names("asya-cart");
+    related.policy.name = Some(other.clone());
+    related.policy.foreign = vec![foreign];
+    let observed = observe(&queue(), Some(&related));
+    assert_eq!(observed.drift, []);
+    assert_eq!(observed.policies, Some(vec![other]));
+    related.policy.name = None;
+    related.policy.ours = None;
+    let drift = observe(&queue(), Some(&related)).drift;
+    assert_eq!(drift.len(), 1);
+    assert_eq!(drift[0].kind, DriftKind::Fixed);
 }

@@ -1,0 +1,228 @@
+//! Policies of one queue: which ones the provider wrote, and which name it writes next.
+//!
+//! A policy carries no owner tag: RabbitMQ refuses definition keys that it does not know. So the provider
+//! records in the Queue's status which policies it wrote, and never changes or deletes another one,
+//! whatever its name. Where a foreign policy has our name, the next name is used.
+
+use serde_json::{Map, Value};
+
+use super::RabbitMqExternal;
+use super::api::Answer;
+use super::definition::{OUR_KEYS, PolicyRecord, QueueDefinition, exact_pattern};
+use crate::transport::TransportError;
+
+/// The policy of a queue, and foreign policies that have names of ours.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct PolicySlot {
+    /// The first name that is free or has a policy of ours; none where all are taken.
+    pub(super) name: Option<String>,
+    /// The policy of ours.
+    pub(super) ours: Option<Value>,
+    /// Foreign policies under names of ours.
+    pub(super) foreign: Vec<Value>,
+}
+
+impl QueueDefinition {
+    /// Whether the provider wrote a policy of `queue` that has the name `name`.
+    ///
+    /// Without a record it did if the content is exactly what it would write. For a queue from before
+    /// records existed, the content must have the form of what earlier versions wrote.
+    pub(super) fn wrote(
+        &self,
+        queue: &str,
+        name: &str,
+        policy: &Value,
+        desired: &Map<String, Value>,
+    ) -> bool {
+        let body = self.policy_body(queue, desired);
+        let is_equal = |key: &str| policy[key] == body[key];
+        let has_form = policy["pattern"] == exact_pattern(queue) && policy["apply-to"] == "queues";
+        if ["pattern", "definition", "priority", "apply-to"]
+            .into_iter()
+            .all(is_equal)
+        {
+            return true;
+        }
+        match &self.policies {
+            PolicyRecord::New => false,
+            PolicyRecord::Unrecorded => {
+                let keys = policy["definition"].as_object();
+                has_form
+                    && keys.is_some_and(|keys| keys.keys().all(|key| OUR_KEYS.contains(&&**key)))
+            }
+            PolicyRecord::Recorded(names) => has_form && names.contains(name),
+        }
+    }
+}
+
+impl RabbitMqExternal {
+    /// Reads the policy of `queue`.
+    pub(super) async fn policy_slot(
+        &self,
+        queue: &str,
+        desired: &Map<String, Value>,
+    ) -> Result<PolicySlot, TransportError> {
+        let mut slot = PolicySlot::default();
+        for name in self.definition.policy_names(queue) {
+            let path = ["policies", self.vhost(), name.as_str()];
+            let Answer::Ok(policy) = self.api().get(&path).await? else {
+                slot.name = Some(name);
+                return Ok(slot);
+            };
+            if self.definition.wrote(queue, &name, &policy, desired) {
+                slot.name = Some(name);
+                slot.ours = Some(policy);
+                return Ok(slot);
+            }
+            slot.foreign.push(policy);
+        }
+        Ok(slot)
+    }
+
+    /// Writes the policy of `queue`, or deletes it where `desired` is empty; never a foreign one.
+    pub(super) async fn put_policy(
+        &self,
+        queue: &str,
+        desired: &Map<String, Value>,
+    ) -> Result<(), TransportError> {
+        let slot = self.policy_slot(queue, desired).await?;
+        if desired.is_empty() {
+            // The broker refuses an empty policy.
+            return self.delete_policy(slot).await;
+        }
+        let Some(name) = slot.name else {
+            return Err(TransportError::Refused {
+                endpoint: self.api().endpoint().to_owned(),
+                action: format!("write a policy for queue {queue:?}"),
+                cause: format!(
+                    "policies {:?} exist and were not written by this provider: rename or delete one of them",
+                    self.definition.policy_names(queue)
+                ),
+            });
+        };
+        let body = self.definition.policy_body(queue, desired);
+        let is_in_sync = |policy: &Value| {
+            let keys = ["pattern", "definition", "priority", "apply-to"];
+            keys.into_iter().all(|key| policy[key] == body[key])
+        };
+        if slot.ours.as_ref().is_some_and(is_in_sync) {
+            return Ok(());
+        }
+        let path = ["policies", self.vhost(), name.as_str()];
+        self.written(self.api().put(&path, &body).await?)
+    }
+
+    /// Deletes the policy of ours, where there is one.
+    pub(super) async fn delete_policy(&self, slot: PolicySlot) -> Result<(), TransportError> {
+        match (slot.name, slot.ours) {
+            (Some(name), Some(_)) => {
+                self.api()
+                    .delete(&["policies", self.vhost(), name.as_str()])
+                    .await
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::owner::OwnerTag;
+
+    fn definition(policies: PolicyRecord) -> QueueDefinition {
+        let queue = json!({
+            "host": "broker", "vhost": "/", "exchange": "asya", "routingKeys": ["cart"], "queueType": "quorum",
+            "deadLetter": {"enabled": true, "maxReceiveCount": 5},
+        });
+        QueueDefinition {
+            name: "asya-cart".to_owned(),
+            queue: serde_json::from_value(queue).unwrap(),
+            owner_tag: OwnerTag::new("east", "shop", "cart").unwrap(),
+            priority: 0,
+            policies,
+        }
+    }
+
+    #[test]
+    fn only_written_policies_are_ours() {
+        let names = definition(PolicyRecord::New).policy_names("asya-cart");
+        let recorded = || PolicyRecord::Recorded(BTreeSet::from([names[0].clone()]));
+        let desired = json!({"delivery-limit": 5});
+        let edited = json!({"delivery-limit": 6});
+        let foreign = json!({"max-length": 10});
+        let (exact, wide) = (&*exact_pattern("asya-cart"), "^asya-");
+        let cases = [
+            ("equal, no record", PolicyRecord::New, exact, &desired, true),
+            (
+                "equal, another record",
+                PolicyRecord::Recorded(BTreeSet::new()),
+                exact,
+                &desired,
+                true,
+            ),
+            (
+                "our name, no record",
+                PolicyRecord::New,
+                exact,
+                &edited,
+                false,
+            ),
+            (
+                "our name, for other queues too",
+                recorded(),
+                wide,
+                &desired,
+                false,
+            ),
+            (
+                "our name, another record",
+                PolicyRecord::Recorded(BTreeSet::new()),
+                exact,
+                &edited,
+                false,
+            ),
+            ("written, then edited", recorded(), exact, &edited, true),
+            (
+                "written, then other keys",
+                recorded(),
+                exact,
+                &foreign,
+                true,
+            ),
+            (
+                "from before records",
+                PolicyRecord::Unrecorded,
+                exact,
+                &edited,
+                true,
+            ),
+            (
+                "foreign keys, from before records",
+                PolicyRecord::Unrecorded,
+                exact,
+                &foreign,
+                false,
+            ),
+            (
+                "foreign pattern, from before records",
+                PolicyRecord::Unrecorded,
+                wide,
+                &edited,
+                false,
+            ),
+        ];
+        for (reason, record, pattern, content, expected) in cases {
+            let policy = json!({"name": names[0], "pattern": pattern, "definition": content,
+                "priority": 0, "apply-to": "queues"});
+            let desired = desired.as_object().unwrap();
+            let found = definition(record).wrote("asya-cart", &names[0], &policy, desired);
+            assert_eq!(found, expected, "{reason}");
+        }
+        assert_ne!(names[0], names[1]);
+    }
+}
