@@ -52,14 +52,39 @@ pub struct ClusterProviderConfigSpec {
     /// `kubernetes.io/metadata.name` require permission to read namespaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_namespaces: Option<NamespaceSelector>,
-    /// Patterns of allowed queue names. `{namespace}` is the object's namespace, `*` any text.
-    /// Default: all names.
+    /// Patterns of allowed queue names. `{namespace}` is the object's namespace, `*` any text. A name
+    /// that also matches for a longer namespace belongs to that one: `asya-shop-eu-cart` to
+    /// `shop-eu`, not to `shop`. Default: all names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(max = 32), inner(length(min = 1, max = 255)))
     )]
     pub queue_names: Vec<String>,
+    /// Patterns of allowed virtual hosts of RabbitMQ. `{namespace}` is the object's namespace, `*` any
+    /// text. Default: only `/`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(max = 32), inner(length(min = 1, max = 255)))
+    )]
+    pub allowed_vhosts: Vec<String>,
+    /// Patterns of allowed exchanges of RabbitMQ. `{namespace}` is the object's namespace, `*` any text.
+    /// Names that end with `-dlx` are always refused: they are dead-letter exchanges. Default:
+    /// `asya-{namespace}`, and `asya` unless every pattern in `queueNames` contains `{namespace}`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(max = 32), inner(length(min = 1, max = 255)))
+    )]
+    pub allowed_exchanges: Vec<String>,
+    /// Patterns of allowed AWS regions. Default: none, and all where `sqs.endpoint` is set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(max = 64), inner(length(min = 1, max = 63)))
+    )]
+    pub regions: Vec<String>,
     /// Whether objects can adopt queues without an owner. Default: false.
     #[serde(default)]
     pub allow_adopt: bool,

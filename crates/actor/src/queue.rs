@@ -181,7 +181,10 @@ pub struct AtProvider {
     pub location: Option<Location>,
     /// RabbitMQ policies that the provider wrote for the queue. It changes and deletes no others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(length(max = 8), inner(length(max = 300))))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(max = 8), inner(length(max = 300)))
+    )]
     pub policies: Option<Vec<String>>,
     /// Number of waiting messages.
     #[serde(skip_serializing_if = "Option::is_none")]

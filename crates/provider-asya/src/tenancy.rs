@@ -1,13 +1,25 @@
 //! Tenancy: what objects of a namespace may do with a ClusterProviderConfig.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use actor::provider_config::{
     ClusterProviderConfigSpec, LabelExpression, LabelOperator, NamespaceSelector, SecretSelector,
 };
+use actor::queue::ForProvider;
 
 /// Label that the API server sets on every namespace.
 pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+
+/// Ending of the names of dead-letter exchanges.
+const DEAD_LETTER_SUFFIX: &str = "-dlx";
+/// Default of `allowedVhosts`.
+const DEFAULT_VHOSTS: [&str; 1] = ["/"];
+/// Default of `allowedExchanges`: the exchange of one namespace.
+const NAMESPACE_EXCHANGE: &str = "asya-{namespace}";
+/// Default of `allowedExchanges`: the exchange of all namespaces.
+const SHARED_EXCHANGE: &str = "asya";
+/// Placeholder for the namespace in a template.
+const NAMESPACE: &str = "{namespace}";
 
 /// A request that the config does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +34,53 @@ pub enum Forbidden {
         config: String,
         /// The object's namespace.
         namespace: String,
+    },
+    /// The queue name belongs to another namespace.
+    #[error(
+        "ClusterProviderConfig {config:?} does not allow the queue name {name:?} in namespace {namespace:?}: it \
+         belongs to namespace {other:?}, whose longer name it also matches; choose another name"
+    )]
+    OtherNamespace {
+        /// The config.
+        config: String,
+        /// The object's namespace.
+        namespace: String,
+        /// The queue's name.
+        name: String,
+        /// The longest namespace that the name matches.
+        other: String,
+    },
+    /// A virtual host, exchange or region that is not allowed.
+    #[error(
+        "ClusterProviderConfig {config:?} does not allow {what} {value:?} in namespace {namespace:?}: it allows \
+         {allowed:?}, see its `{field}`"
+    )]
+    Place {
+        /// The config.
+        config: String,
+        /// The object's namespace.
+        namespace: String,
+        /// What the value is.
+        what: &'static str,
+        /// The value.
+        value: String,
+        /// What is allowed, with the namespace filled in.
+        allowed: Vec<String>,
+        /// Field of the config.
+        field: &'static str,
+    },
+    /// An exchange with the name of a dead-letter exchange.
+    #[error(
+        "ClusterProviderConfig {config:?} does not allow exchange {exchange:?} in namespace {namespace:?}: names \
+         that end with {DEAD_LETTER_SUFFIX:?} are dead-letter exchanges; choose another name"
+    )]
+    DeadLetterExchange {
+        /// The config.
+        config: String,
+        /// The object's namespace.
+        namespace: String,
+        /// The exchange.
+        exchange: String,
     },
     /// The queue name matches no template.
     #[error(
@@ -69,9 +128,28 @@ pub fn needs_labels(spec: &ClusterProviderConfigSpec) -> bool {
         .any(|key| key != NAMESPACE_NAME)
 }
 
-/// Checks that objects of `namespace` may use the config for a queue called `queue`.
+/// Whether [`check`] needs the names of all namespaces: the queue name could also match for a namespace
+/// with a longer name.
+pub fn needs_namespaces(spec: &ClusterProviderConfigSpec, namespace: &str, queue: &str) -> bool {
+    let mut templates = spec.queue_names.iter();
+    templates.any(|template| {
+        let Some((before, _)) = template.split_once(NAMESPACE) else {
+            return false;
+        };
+        let matches = |namespace: &str| is_match(&template.replace(NAMESPACE, namespace), queue);
+        if before.contains('*') {
+            return matches(namespace);
+        }
+        let shortest = before.len() + namespace.len() + 1;
+        let mut longer = (shortest..=queue.len()).filter_map(|end| queue.get(before.len()..end));
+        matches(namespace) && longer.any(|longer| !longer.ends_with('-') && matches(longer))
+    })
+}
+
+/// Checks that objects of `namespace` may use the config for a queue called `queue` with these settings.
 ///
-/// `labels` are those of the namespace, where [`needs_labels`] says so.
+/// `labels` are those of the namespace, where [`needs_labels`] says so; `namespaces` are all of them,
+/// where [`needs_namespaces`] says so.
 ///
 /// # Errors
 /// What the config does not allow.
@@ -80,7 +158,9 @@ pub fn check(
     spec: &ClusterProviderConfigSpec,
     namespace: &str,
     labels: &BTreeMap<String, String>,
+    namespaces: &BTreeSet<String>,
     queue: &str,
+    settings: &ForProvider,
 ) -> Result<(), Forbidden> {
     let mut labels = labels.clone();
     labels.insert(NAMESPACE_NAME.to_owned(), namespace.to_owned());
@@ -94,16 +174,114 @@ pub fn check(
             namespace: namespace.to_owned(),
         });
     }
-    let matches = |template: &String| is_match(&template.replace("{namespace}", namespace), queue);
-    if spec.queue_names.is_empty() || spec.queue_names.iter().any(matches) {
+    check_name(config, spec, namespace, namespaces, queue)?;
+    let place = |what, field, value: &str, allowed: Vec<String>| {
+        let allowed: Vec<String> = allowed
+            .iter()
+            .map(|template| template.replace(NAMESPACE, namespace))
+            .collect();
+        if allowed.iter().any(|template| is_match(template, value)) {
+            return Ok(());
+        }
+        Err(Forbidden::Place {
+            config: config.to_owned(),
+            namespace: namespace.to_owned(),
+            what,
+            value: value.to_owned(),
+            allowed,
+            field,
+        })
+    };
+    if let Some(rabbitmq) = &settings.rabbitmq {
+        let vhosts = or_default(&spec.allowed_vhosts, &DEFAULT_VHOSTS);
+        place("virtual host", "allowedVhosts", &rabbitmq.vhost, vhosts)?;
+        if rabbitmq.exchange.ends_with(DEAD_LETTER_SUFFIX) {
+            return Err(Forbidden::DeadLetterExchange {
+                config: config.to_owned(),
+                namespace: namespace.to_owned(),
+                exchange: rabbitmq.exchange.clone(),
+            });
+        }
+        let exchanges = or_default(&spec.allowed_exchanges, default_exchanges(spec));
+        place(
+            "exchange",
+            "allowedExchanges",
+            &rabbitmq.exchange,
+            exchanges,
+        )?;
+    }
+    if let Some(sqs) = &settings.sqs {
+        let connection = spec.connection.sqs.as_ref();
+        let has_endpoint = connection.is_some_and(|connection| connection.endpoint.is_some());
+        if !(spec.regions.is_empty() && has_endpoint) {
+            place("region", "regions", &sqs.region, spec.regions.clone())?;
+        }
+    }
+    Ok(())
+}
+
+fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
+    if given.is_empty() {
+        default.iter().map(|value| (*value).to_owned()).collect()
+    } else {
+        given.to_vec()
+    }
+}
+
+/// Exchanges that are allowed unless the config names some. The shared one delivers a message to every
+/// namespace's actor of that name, so it is not for configs whose queues are separated by namespace.
+fn default_exchanges(spec: &ClusterProviderConfigSpec) -> &'static [&'static str] {
+    let mut templates = spec.queue_names.iter();
+    let is_separated =
+        !spec.queue_names.is_empty() && templates.all(|template| template.contains(NAMESPACE));
+    if is_separated {
+        &[NAMESPACE_EXCHANGE]
+    } else {
+        &[NAMESPACE_EXCHANGE, SHARED_EXCHANGE]
+    }
+}
+
+/// Checks a queue name. Of several namespaces whose templates it matches, the longest one owns it.
+fn check_name(
+    config: &str,
+    spec: &ClusterProviderConfigSpec,
+    namespace: &str,
+    namespaces: &BTreeSet<String>,
+    queue: &str,
+) -> Result<(), Forbidden> {
+    if spec.queue_names.is_empty() {
         return Ok(());
     }
-    Err(Forbidden::Name {
-        config: config.to_owned(),
-        namespace: namespace.to_owned(),
-        name: queue.to_owned(),
-        templates: spec.queue_names.clone(),
-    })
+    let matches = |template: &&String, namespace: &str| {
+        is_match(&template.replace(NAMESPACE, namespace), queue)
+    };
+    let templates = || spec.queue_names.iter();
+    if !templates().any(|template| matches(&template, namespace)) {
+        return Err(Forbidden::Name {
+            config: config.to_owned(),
+            namespace: namespace.to_owned(),
+            name: queue.to_owned(),
+            templates: spec.queue_names.clone(),
+        });
+    }
+    // A template without the namespace allows the name to everybody.
+    if templates().any(|template| !template.contains(NAMESPACE) && is_match(template, queue)) {
+        return Ok(());
+    }
+    let other = namespaces
+        .iter()
+        .filter(|other| other.len() > namespace.len())
+        .filter(|other| templates().any(|template| matches(&template, other)))
+        .max_by_key(|other| other.len());
+    match other {
+        None => Ok(()),
+        Some(other) => Err(Forbidden::OtherNamespace {
+            config: config.to_owned(),
+            namespace: namespace.to_owned(),
+            name: queue.to_owned(),
+            other: other.clone(),
+        }),
+    }
 }
 
 /// Namespace of a Secret that a namespaced config names.
@@ -193,8 +371,162 @@ mod tests {
         ];
         for (template, name, expected) in cases {
             let spec = config(json!({"queueNames": ["never", template]}));
-            let found = check("main", &spec, "shop", &BTreeMap::new(), name).is_ok();
+            let found = name_check(&spec, "shop", &[], name).is_ok();
             assert_eq!(found, expected, "{name:?} by {template:?}");
+        }
+    }
+
+    fn name_check(
+        spec: &ClusterProviderConfigSpec,
+        namespace: &str,
+        namespaces: &[&str],
+        queue: &str,
+    ) -> Result<(), Forbidden> {
+        let namespaces = namespaces.iter().map(|name| (*name).to_owned()).collect();
+        let (labels, settings) = (BTreeMap::new(), ForProvider::default());
+        check(
+            "main",
+            spec,
+            namespace,
+            &labels,
+            &namespaces,
+            queue,
+            &settings,
+        )
+    }
+
+    #[test]
+    fn a_name_belongs_to_the_longest_namespace_that_it_matches() {
+        let all = ["shop", "shop-eu", "shop-eu-test", "bank"];
+        let cases = [
+            ("asya-{namespace}-*", "shop", "asya-shop-cart", true, false),
+            (
+                "asya-{namespace}-*",
+                "shop",
+                "asya-shop-big-cart",
+                true,
+                true,
+            ),
+            ("{namespace}*", "shop", "shopping", true, true),
+            (
+                "asya-{namespace}-*",
+                "shop",
+                "asya-shop-eu-cart",
+                false,
+                true,
+            ),
+            (
+                "asya-{namespace}-*",
+                "shop-eu",
+                "asya-shop-eu-cart",
+                true,
+                false,
+            ),
+            (
+                "asya-{namespace}-*",
+                "shop-eu",
+                "asya-shop-eu-test-a",
+                false,
+                true,
+            ),
+            (
+                "asya-{namespace}-*",
+                "shop",
+                "asya-shop-eu-test-a",
+                false,
+                true,
+            ),
+            ("{namespace}*", "shop", "shop-eu", false, true),
+            ("*-{namespace}", "eu", "asya-shop-eu", false, true),
+            ("asya-*", "shop", "asya-shop-eu-cart", true, false),
+        ];
+        for (template, namespace, queue, expected, needs) in cases {
+            let spec = config(json!({"queueNames": [template]}));
+            let found = name_check(&spec, namespace, &all, queue).is_ok();
+            let case = format!("{queue} in {namespace} by {template}");
+            assert_eq!(found, expected, "{case}");
+            assert_eq!(needs_namespaces(&spec, namespace, queue), needs, "{case}");
+        }
+    }
+
+    #[test]
+    fn virtual_hosts_exchanges_and_regions_are_closed_unless_named() {
+        let rabbitmq = |vhost: &str, exchange: &str| {
+            json!({"rabbitmq": {"host": "broker", "vhost": vhost, "exchange": exchange, "routingKeys": [],
+                "queueType": "quorum", "deadLetter": {"enabled": true, "maxReceiveCount": 3}}})
+        };
+        let sqs = |region: &str| {
+            json!({"sqs": {"region": region, "visibilityTimeoutSeconds": 30, "messageRetentionSeconds": 60,
+                "receiveWaitTimeSeconds": 0, "deadLetter": {"enabled": false, "maxReceiveCount": 3}}})
+        };
+        let separated = json!({"queueNames": ["asya-{namespace}-*"]});
+        let named = json!({"allowedVhosts": ["{namespace}"], "allowedExchanges": ["*"], "regions": ["eu-*"]});
+        let local = json!({"sqs": {"endpoint": "http://moto"}});
+        let cases = [
+            ("default vhost", json!({}), rabbitmq("/", "asya"), true),
+            ("another vhost", json!({}), rabbitmq("bank", "asya"), false),
+            ("own exchange", json!({}), rabbitmq("/", "asya-shop"), true),
+            (
+                "another's exchange",
+                json!({}),
+                rabbitmq("/", "asya-bank"),
+                false,
+            ),
+            (
+                "another's dead letters",
+                json!({}),
+                rabbitmq("/", "asya-bank-dlx"),
+                false,
+            ),
+            (
+                "own dead letters",
+                named.clone(),
+                rabbitmq("shop", "asya-shop-dlx"),
+                false,
+            ),
+            (
+                "shared exchange, separated queues",
+                separated.clone(),
+                rabbitmq("/", "asya"),
+                false,
+            ),
+            (
+                "own exchange, separated queues",
+                separated,
+                rabbitmq("/", "asya-shop"),
+                true,
+            ),
+            ("named vhost", named.clone(), rabbitmq("shop", "any"), true),
+            (
+                "vhost that is not named",
+                named.clone(),
+                rabbitmq("/", "any"),
+                false,
+            ),
+            (
+                "no region named",
+                json!({"sqs": {}}),
+                sqs("us-east-1"),
+                false,
+            ),
+            ("named region", named.clone(), sqs("eu-west-1"), true),
+            ("region that is not named", named, sqs("us-east-1"), false),
+            ("a service of its own", local, sqs("us-east-1"), true),
+        ];
+        for (reason, spec, settings, expected) in cases {
+            let settings = serde_json::from_value(settings).unwrap();
+            let (labels, namespaces) = (BTreeMap::new(), BTreeSet::new());
+            let queue = "asya-shop-cart";
+            let found = check(
+                "main",
+                &config(spec),
+                "shop",
+                &labels,
+                &namespaces,
+                queue,
+                &settings,
+            );
+            assert_eq!(found.is_ok(), expected, "{reason}: {found:?}");
         }
     }
 
@@ -247,7 +579,16 @@ mod tests {
         for (reason, spec, expected, needs) in cases {
             let spec = config(spec);
             assert_eq!(
-                check("main", &spec, "shop", &labels, "q").is_ok(),
+                check(
+                    "main",
+                    &spec,
+                    "shop",
+                    &labels,
+                    &BTreeSet::new(),
+                    "q",
+                    &ForProvider::default()
+                )
+                .is_ok(),
                 expected,
                 "{reason}"
             );
@@ -258,7 +599,7 @@ mod tests {
     #[test]
     fn a_refusal_contains_the_allowed_templates() {
         let spec = config(json!({"queueNames": ["asya-{namespace}-*"]}));
-        let error = check("main", &spec, "shop", &BTreeMap::new(), "theirs").unwrap_err();
+        let error = name_check(&spec, "shop", &[], "theirs").unwrap_err();
         assert_eq!(
             error.to_string(),
             "ClusterProviderConfig \"main\" does not allow the queue name \"theirs\" in namespace \

@@ -173,7 +173,7 @@ async fn scalers_delay_a_deletion_until_they_are_gone(fixture: &Fixture) {
     fixture.make("scaled", |_| {}).await;
     fixture.queues.until_ready("scaled").await;
     fixture.queues.delete("scaled").await;
-    let text = "waits until the actor's scalers are gone";
+    let text = "waits until the actor's scalers are deleted";
     fixture
         .queues
         .until_says("scaled", READY, "False", text)
@@ -193,7 +193,7 @@ async fn scalers_that_stay_delay_a_deletion_for_a_while_only(fixture: &Fixture) 
     fixture.make("stuck", |_| {}).await;
     fixture.queues.until_ready("stuck").await;
     fixture.queues.delete("stuck").await;
-    let text = "waits until the actor's scalers are gone";
+    let text = "waits until the actor's scalers are deleted";
     fixture
         .queues
         .until_says("stuck", READY, "False", text)

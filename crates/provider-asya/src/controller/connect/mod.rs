@@ -3,6 +3,7 @@
 
 mod clients;
 mod config_cache;
+mod namespaces;
 mod url_safety;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,12 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actor::provider_config::{ClusterProviderConfigSpec, ProviderConfigSpec, SqsConnection};
-use actor::queue::{AtProvider, ProviderConfigRef};
+use actor::queue::{AtProvider, ForProvider, ProviderConfigRef};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client, ResourceExt as _};
 use tokio::time::Instant;
 
 pub use self::config_cache::{ConfigCache, ConfigChange};
+use self::namespaces::NamespaceCache;
 use crate::kinds::Queue;
 use crate::metrics::Metrics;
 use crate::owner::OwnerTag;
@@ -51,6 +53,7 @@ pub struct Connector {
     sqs_limits: Arc<sqs::RateLimits>,
     /// ProviderConfigs and ClusterProviderConfigs.
     pub configs: ConfigCache,
+    namespaces: NamespaceCache,
     clients: Mutex<BTreeMap<ClientKey, CachedClient>>,
 }
 
@@ -123,6 +126,7 @@ impl Connector {
             sqs_limits: sqs::RateLimits::new(metrics.calls_to("sqs")),
             metrics,
             configs: ConfigCache::default(),
+            namespaces: NamespaceCache::default(),
             clients: Mutex::default(),
         }
     }
@@ -138,7 +142,8 @@ impl Connector {
             .configs
             .find(&self.client, reference, &namespace, &self.own_namespace)
             .await?;
-        self.check_tenant(&config, &namespace, name).await?;
+        self.check_tenant(&config, &namespace, name, &queue.spec.for_provider)
+            .await?;
         let owner_id = config.spec.owner_id.as_deref().unwrap_or(&config.version.0);
         let owner_tag = OwnerTag::new(owner_id, &namespace, &queue.name_any()).map_err(text)?;
         let (external, unsafe_password) = self
@@ -180,6 +185,7 @@ impl Connector {
         config: &ResolvedConfig,
         namespace: &str,
         queue: &str,
+        settings: &ForProvider,
     ) -> Result<(), ConnectError> {
         let Some(cluster) = &config.cluster else {
             return Ok(());
@@ -193,7 +199,24 @@ impl Connector {
         } else {
             BTreeMap::new()
         };
-        tenancy::check(&config.reference.name, cluster, namespace, &labels, queue).map_err(text)
+        let namespaces = if tenancy::needs_namespaces(cluster, namespace, queue) {
+            self.namespaces.list(&self.client).await.map_err(|error| {
+                format!("cannot list namespaces, by which `queueNames` separates {namespace:?} from longer names: {error}")
+            })?
+        } else {
+            Arc::default()
+        };
+        let name = &config.reference.name;
+        tenancy::check(
+            name,
+            cluster,
+            namespace,
+            &labels,
+            &namespaces,
+            queue,
+            settings,
+        )
+        .map_err(text)
     }
 
     /// The queue at its broker, and why the password is not URL-safe.
