@@ -125,7 +125,7 @@ async fn a_difference_for_good_is_named(fixture: &Fixture) {
     let mut settings = rabbitmq("quorum");
     settings["adopt"] = json!(true);
     fixture.make("classic", "rabbitmq", settings).await;
-    let text = "queueType is \"classic\" and should be \"quorum\": drain the queue, delete it and let it be made anew";
+    let text = "queueType is \"classic\" and should be \"quorum\": to change it, drain the queue and delete it";
     fixture
         .queues
         .until_says("classic", DRIFTED, "True", text)
