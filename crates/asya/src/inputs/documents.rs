@@ -194,7 +194,7 @@ impl Documents {
     }
 
     /// Reads one file into a group, or the shared one. In a folder, files without Kubernetes
-    /// objects are skipped.
+    /// objects and files with the output of render are skipped.
     fn add_file(&mut self, file: &Path, is_named: bool, group: Option<usize>) {
         let identity = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         if !self.files.insert(identity) {
@@ -220,7 +220,7 @@ impl Documents {
             .into_iter()
             .flat_map(|it| self.objects(file, &text, it))
             .collect();
-        if found.iter().any(|it| is_rendered(&it.object)) {
+        if !is_named && found.iter().any(|it| is_rendered(&it.object)) {
             self.summary.rendered += 1;
             return;
         }
