@@ -87,6 +87,17 @@ class Hang(ProcessTestCase):
         self.assertIn("after SIGTERM", runtime.log[-1]["message"])
         client.close()
 
+    def test_a_call_that_never_releases_the_lock_ends_the_process_after_the_timeout(self):
+        for prefetch in ("1", "2"):
+            with self.subTest(prefetch=prefetch):
+                limits = dict(GRACE, ASYA_RUNTIME_TIMEOUT="500ms", ASYA_PREFETCH=prefetch)
+                runtime = self.start("hang.backtrack", limits)
+                for _ in range(3):
+                    self.assertEqual(runtime.invoke("quick").payloads, ["quick"])
+                self.leave(runtime)
+                self.assertEqual(runtime.finish(), 1)
+                self.assertIn("in backtrack", runtime.stderr)
+
     def test_sigterm_ends_a_process_whose_event_loop_is_blocked_between_calls(self):
         runtime = self.start("hang.leaves_blocking_task", GRACE, strict=False)
         self.assertEqual(runtime.invoke(1).payloads, [1])

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import threading
 import time
 
@@ -22,6 +23,14 @@ def spin(payload):
             pass
         except BaseException:
             pass
+
+
+def backtrack(payload):
+    """Never releases Python's lock."""
+    if payload == "quick":
+        return payload
+    write("begun")
+    re.match("(a+)+$", "a" * 60 + "b")
 
 
 def lock(payload):

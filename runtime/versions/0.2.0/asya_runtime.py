@@ -33,6 +33,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import faulthandler
 import functools
 import http
 import http.server
@@ -799,6 +800,9 @@ class Runtime:
         self.validate = switch not in ("false", "0", "no")
         self.hang_grace = duration(environ, "ASYA_RUNTIME_HANG_GRACE", DEFAULT_HANG_GRACE_SECONDS)
         self.timeout = duration(environ, "ASYA_RUNTIME_TIMEOUT", DEFAULT_TIMEOUT_SECONDS)
+        # Only of a timeout that is certainly the sidecar's.
+        is_given = bool(environ.get("ASYA_RUNTIME_TIMEOUT", "").strip())
+        self.lock_limit = self.timeout + self.hang_grace + 1 if is_given else None
         prefetch = environ.get("ASYA_PREFETCH", "").strip() or "1"
         if not re.fullmatch("[0-9]{1,4}", prefetch) or int(prefetch) < 1:
             raise StartError(f"ASYA_PREFETCH is {prefetch!r}: expected a number from 1 to 9999")
@@ -1070,6 +1074,9 @@ class Runtime:
         call.thread = threading.get_ident()
         with self.lock:
             self.running.add(call)
+            if self.lock_limit is not None:
+                # For code that never releases Python's lock: a timer that needs no Python.
+                faulthandler.dump_traceback_later(self.lock_limit, exit=True, file=2)
         try:
             if not call.connection.client_is_gone():
                 self.process(call)
@@ -1078,6 +1085,8 @@ class Runtime:
         finally:
             with self.lock:
                 self.running.discard(call)
+                if self.lock_limit is not None and not self.running:
+                    faulthandler.cancel_dump_traceback_later()
             call.payload = None
             call.answer.close()
             call.finished.set()
