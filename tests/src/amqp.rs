@@ -49,7 +49,7 @@ pub struct Delivery {
 pub struct Deliveries(UnboundedReceiver<ConsumerMessage>);
 
 impl Link {
-    /// Connects. With `confirms` the broker says of each message that it is kept.
+    /// Connects. With `confirms` the broker confirms each message.
     ///
     /// # Errors
     /// When the broker does not answer or refuses the login.
@@ -66,8 +66,10 @@ impl Link {
             .register_callback(DefaultConnectionCallback)
             .await?;
         let channel = connection.open_channel(None).await?;
-        let (told, answers) = unbounded_channel();
-        channel.register_callback(Listener { told }).await?;
+        let (confirmations, answers) = unbounded_channel();
+        channel
+            .register_callback(Listener { confirmations })
+            .await?;
         let confirms = if confirms {
             let select = ConfirmSelectArguments::default();
             channel.confirm_select(select).await?;
@@ -100,7 +102,7 @@ impl Link {
     pub async fn waiting(&self, queue: &str) -> Result<u32> {
         let arguments = QueueDeclareArguments::new(queue).passive(true).finish();
         let declared = self.channel.queue_declare(arguments).await?;
-        let (_, count, _) = declared.context("the broker says how many messages there are")?;
+        let (_, count, _) = declared.context("the broker reports how many messages there are")?;
         Ok(count)
     }
 
@@ -117,7 +119,7 @@ impl Link {
         Ok(Deliveries(messages))
     }
 
-    /// Sends a message that outlives a restart of the broker. Where no queue is bound it is gone.
+    /// Sends a message that survives a restart of the broker. It is lost if no queue is bound.
     ///
     /// # Errors
     /// When the connection is lost.
@@ -147,7 +149,7 @@ impl Link {
         }
     }
 
-    /// Acknowledges a message, which is gone then.
+    /// Acknowledges a message, which removes it from the queue.
     ///
     /// # Errors
     /// When the connection is lost.
@@ -180,7 +182,7 @@ impl Deliveries {
     /// The next message, as soon as there is one.
     ///
     /// # Errors
-    /// When the connection is lost, or the queue is gone.
+    /// If the connection is lost, or the queue is deleted.
     pub async fn next(&mut self) -> Result<Delivery> {
         let message = self.0.recv().await.context("the consumer has ended")?;
         let delivered = message.deliver.context("a delivery has a tag")?;
@@ -191,7 +193,7 @@ impl Deliveries {
     }
 }
 
-/// What the broker says of messages that were sent.
+/// The broker's answers about messages that were sent.
 struct Confirms {
     answers: UnboundedReceiver<Answer>,
     // Tags count from 1 on each channel.
@@ -240,9 +242,9 @@ impl Confirms {
     }
 }
 
-/// Hands on what the broker says of its own accord; whoever listens may have gone.
+/// Forwards what the broker sends of its own accord; the receiver may be dropped.
 struct Listener {
-    told: UnboundedSender<Answer>,
+    confirmations: UnboundedSender<Answer>,
 }
 
 #[async_trait]
@@ -261,7 +263,7 @@ impl ChannelCallback for Listener {
 
     async fn publish_ack(&mut self, _: &Channel, ack: Ack) {
         let (tag, is_multiple) = (ack.delivery_tag(), ack.mutiple());
-        drop(self.told.send(Answer {
+        drop(self.confirmations.send(Answer {
             tag,
             is_multiple,
             is_kept: true,
@@ -270,7 +272,7 @@ impl ChannelCallback for Listener {
 
     async fn publish_nack(&mut self, _: &Channel, nack: Nack) {
         let (tag, is_multiple) = (nack.delivery_tag(), nack.multiple());
-        drop(self.told.send(Answer {
+        drop(self.confirmations.send(Answer {
             tag,
             is_multiple,
             is_kept: false,

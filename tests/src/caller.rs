@@ -1,4 +1,4 @@
-//! Somebody who sends messages to actors, and looks into their queues.
+//! A client that sends messages to actors, and reads their queues.
 
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::QueueAttributeName;
@@ -51,7 +51,7 @@ impl Caller {
     /// How many messages wait for an actor; those that it has taken do not count.
     ///
     /// # Panics
-    /// When the broker does not say.
+    /// If the broker does not answer.
     pub async fn waiting(&self, actor: &str) -> u32 {
         match self {
             Self::RabbitMq(link) => link.waiting(&queue(actor)).await.expect("a count"),
@@ -70,7 +70,7 @@ impl Caller {
     /// receives any more, when they wait again.
     ///
     /// # Panics
-    /// When the broker does not say.
+    /// If the broker does not answer.
     pub async fn taken(&self, actor: &str) -> u32 {
         let name = QueueAttributeName::ApproximateNumberOfMessagesNotVisible;
         match self {

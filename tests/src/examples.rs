@@ -57,7 +57,7 @@ impl Example {
     /// What rendering must give.
     ///
     /// # Panics
-    /// When the example does not say, or says both.
+    /// If the example names neither, or both.
     pub fn expectation(&self) -> Expectation {
         let rendered = self.folder.join("expected.yaml");
         let error = self.folder.join("expected-error.txt");

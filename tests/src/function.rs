@@ -33,7 +33,7 @@ pub const PROGRAMS: [&str; 7] = [
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A running function. It is killed when this value goes.
+/// A running function. It is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Function {
     child: Child,
@@ -198,7 +198,7 @@ pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
     while !happened() {
         assert!(
             Instant::now() < deadline,
-            "waited {PATIENCE:?} in vain until {what}"
+            "waited {PATIENCE:?} without success until {what}"
         );
         std::thread::sleep(Duration::from_millis(10));
     }

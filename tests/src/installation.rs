@@ -1,8 +1,8 @@
 //! The normal way to install: packages from a registry, and what `install/` has.
 //!
 //! Core unpacks the packages, and makes certificates and Deployments for what is in them. The node
-//! says that their pods run, and the test runs the programs in their place: functions with the
-//! certificates that core made, at the names where core looks for them, and the provider with the
+//! reports their pods as running, and the test runs the programs in their place: functions with the
+//! certificates that core made, at the host names by which core calls them, and the provider with the
 //! rights of its ServiceAccount.
 
 use std::fs;

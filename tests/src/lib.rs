@@ -5,7 +5,7 @@
 //!   [`metrics`] are for speaking to it, [`amqp`] and [`caller`] for sending messages to actors;
 //! - [`stack`] has all of it on real parts, [`packages`] and [`installation`] the same from
 //!   packages;
-//! - [`live_actor`] and [`table`] say how an actor is;
+//! - [`live_actor`] and [`table`] read the state of an actor;
 //! - [`pod`] runs rendered pods as processes, [`mesh`] several actors that hand on messages.
 //!
 //! Everything that a test starts listens on loopback and ends with the value that

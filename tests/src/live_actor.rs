@@ -1,4 +1,4 @@
-//! A live actor: what it says, and what was made for it.
+//! A live actor: its conditions, and the objects that were created for it.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ pub struct Live<'a> {
     pub stack: &'a Stack,
     /// Its name.
     pub name: String,
-    /// How long anything may take that it is to tell.
+    /// How long it may take to report anything.
     pub patience: Duration,
     actors: Api<DynamicObject>,
     composed: Vec<(&'static str, Api<DynamicObject>)>,
@@ -89,9 +89,9 @@ impl<'a> Live<'a> {
             .map(drop)
     }
 
-    /// Asks until the actor looks like that, and says what it looks like instead when it does
-    /// not in time.
-    pub async fn seen(
+    /// Polls until the actor fulfils `is_so`, and returns it; its conditions as the error if it does not in
+    /// time.
+    pub async fn observed(
         &self,
         what: &str,
         mut is_so: impl FnMut(&Value) -> bool,
@@ -104,36 +104,38 @@ impl<'a> Live<'a> {
             }
             if Instant::now() > deadline {
                 let conditions = &actor["status"]["conditions"];
-                return Err(format!("in vain until {what}: {conditions:#}"));
+                return Err(format!(
+                    "waited without success until {what}: {conditions:#}"
+                ));
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 
-    /// Like [`seen`](Self::seen), and fails with the logs.
+    /// Like [`observed`](Self::observed), and fails with the logs.
     pub async fn until(&self, what: &str, is_so: impl FnMut(&Value) -> bool) -> Value {
-        let seen = self.seen(what, is_so).await;
-        seen.unwrap_or_else(|error| panic!("{error}\n{}", self.stack.log()))
+        let observed = self.observed(what, is_so).await;
+        observed.unwrap_or_else(|error| panic!("{error}\n{}", self.stack.log()))
     }
 
-    /// Whether an actor says that it cannot work, in the word and with the message of a case.
-    pub fn tells(actor: &Value, case: &Value) -> bool {
-        let word = case["status"].as_str().expect("a word");
+    /// Whether an actor reports that it cannot work, with the status and message of a case.
+    pub fn reports(actor: &Value, case: &Value) -> bool {
+        let status = case["status"].as_str().expect("a status");
         let part = case["message"].as_str().expect("a message");
         condition(actor, "ActorReady").is_some_and(|ready| {
             let message = ready["message"].as_str().unwrap_or_default();
-            ready["status"] == "False" && ready["reason"] == word && message.contains(part)
+            ready["status"] == "False" && ready["reason"] == status && message.contains(part)
         })
     }
 
-    /// Deletes it, and waits until it is gone.
+    /// Deletes it, and waits until it is deleted.
     pub async fn delete(&self) {
         let deleted = self
             .actors
             .delete(&self.name, &DeleteParams::default())
             .await;
         deleted.expect("the actor is deleted");
-        test_cluster::until(&format!("{} is gone", self.name), || async {
+        test_cluster::until(&format!("{} is deleted", self.name), || async {
             let found = self.actors.get_opt(&self.name).await;
             found.expect("an answer").is_none().then_some(())
         })
@@ -145,20 +147,20 @@ impl<'a> Live<'a> {
         columns(&self.table(args).await)
     }
 
-    /// Asks until `kubectl get asya` prints that word, and says what it prints instead when it
+    /// Polls until `kubectl get asya` prints that status; the error is what it prints instead if it
     /// does not in time.
     ///
-    /// Core applies an actor's status with the conditions that it read when the pass began, and
-    /// updates the conditions after that: between the two, the actor tells old ones.
-    pub async fn shows(&self, word: &str) -> Result<(), String> {
+    /// Core applies an actor's status with the conditions that it read when the reconciliation began, and
+    /// updates the conditions after that: between the two, the actor has old ones.
+    pub async fn shows(&self, expected: &str) -> Result<(), String> {
         let deadline = Instant::now() + self.patience;
         loop {
             let shown = self.shown(&[]).await;
-            if shown.get("STATUS").is_some_and(|status| status == word) {
+            if shown.get("STATUS").is_some_and(|status| status == expected) {
                 return Ok(());
             }
             if Instant::now() > deadline {
-                return Err(format!("kubectl shows {shown:?}, and not {word}"));
+                return Err(format!("kubectl shows {shown:?}, and not {expected}"));
             }
         }
     }

@@ -42,7 +42,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// What its first line says after `# <key>: `.
+    /// The rest of its first line after `# <key>: `.
     pub fn note(&self, key: &str) -> Option<&str> {
         let first = self.text.lines().next()?;
         first

@@ -11,7 +11,7 @@ use crate::{function, metrics, program};
 
 /// A running provider. It ends with this value.
 pub struct Provider {
-    // The process ends before its folder goes.
+    // The process ends before its folder is removed.
     _process: Process,
     folder: TempDir,
     metrics: SocketAddr,
@@ -38,11 +38,11 @@ impl Provider {
         }
     }
 
-    /// How many passes one of its controllers has made, such as `actorhealth`.
+    /// How often one of its controllers, such as `actorhealth`, has reconciled.
     ///
     /// # Panics
     /// When it serves no metrics.
-    pub fn passes(&self, controller: &str) -> u64 {
+    pub fn reconciliations(&self, controller: &str) -> u64 {
         let text = self.scrape();
         let label = format!("controller=\"{controller}\"");
         metrics::sum(&text, "controller_runtime_reconcile_total", &label)

@@ -44,10 +44,10 @@ impl Pipeline {
 }
 
 /// A cluster in which actors are composed. No KEDA, no kubelet and, unless the cluster has them, none
-/// of the controllers of workloads run: tests write what these would say, and, until
+/// of the controllers of workloads run: tests write their statuses, and, until
 /// [`start_provider`](Stack::start_provider), what the provider would.
 ///
-/// Functions are told to core by hand, or [installed](Stack::install).
+/// Functions are made known to core by hand, or [installed](Stack::install).
 pub struct Stack {
     // Provider, functions and core end before the API server does.
     provider: Option<Provider>,
@@ -66,7 +66,7 @@ pub struct Stack {
 
 impl Stack {
     /// Starts everything but the provider, and waits until actors are served. All have every right,
-    /// and core is told by hand of functions that are processes of the test's.
+    /// and core knows functions by hand that are processes of the test.
     ///
     /// # Panics
     /// When something does not start.
@@ -201,7 +201,7 @@ impl Stack {
     ///
     /// # Panics
     /// When it serves no metrics.
-    pub fn passes(&self) -> u64 {
+    pub fn core_reconciliations(&self) -> u64 {
         let last = function::ALL[function::ALL.len() - 1];
         let mut functions = self.functions.iter();
         let last = functions.find(|function| function.name == last);
@@ -233,13 +233,13 @@ impl Stack {
         provider.scrape()
     }
 
-    /// How many passes the provider's controller of ActorHealth objects has made.
+    /// How often the provider's controller of ActorHealth objects has reconciled.
     ///
     /// # Panics
     /// When the provider was not started, or serves no metrics.
-    pub fn looks(&self) -> u64 {
+    pub fn provider_reconciliations(&self) -> u64 {
         let provider = self.provider.as_ref().expect("the provider was started");
-        provider.passes("actorhealth")
+        provider.reconciliations("actorhealth")
     }
 
     /// What `kubectl` prints.
@@ -268,7 +268,7 @@ impl Stack {
 }
 
 impl Stack {
-    /// What was refused until now for want of a right, as far as logs and events tell.
+    /// Requests that were refused until now for missing rights, from logs and events.
     ///
     /// # Panics
     /// When events cannot be read.
@@ -276,8 +276,8 @@ impl Stack {
         let events: Api<Event> = Api::all(self.client.clone());
         let events = events.list(&ListParams::default()).await.expect("a list");
         // One event stands for all that are equal.
-        let told = |event: Event| Some(format!("{} ({:?} times)", event.message?, event.count));
-        let events = events.items.into_iter().filter_map(told);
+        let shown = |event: Event| Some(format!("{} ({:?} times)", event.message?, event.count));
+        let events = events.items.into_iter().filter_map(shown);
         let [core, manager] = self.crossplane.logs();
         let provider = self.provider.as_ref().map(Provider::log);
         let logs = [core, manager, provider.unwrap_or_default()];

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Empty where nothing was found.
 ///
 /// # Panics
-/// Never: every name that is looked for comes from the table itself.
+/// Never: every name comes from the table itself.
 pub fn columns(table: &str) -> BTreeMap<String, String> {
     let mut lines = table.lines();
     let (Some(head), Some(line)) = (lines.next(), lines.next()) else {

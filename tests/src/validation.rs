@@ -70,8 +70,8 @@ fn files(name: &str) -> Vec<PathBuf> {
 #[derive(Debug)]
 pub struct Refused {
     file: PathBuf,
-    /// What is asked of it: `reason`, `expected`, where the API server has other words than the
-    /// crossplane CLI `expectedOfServer`, and, where only one of them can tell, `definitions`.
+    /// What is asked of it: `reason`, `expected`, where the API server has another message than the
+    /// crossplane CLI `expectedOfServer`, and, where only one of them can know, `definitions`.
     verdict: Value,
     /// The actor.
     pub object: Value,
@@ -90,7 +90,7 @@ impl Refused {
         }
     }
 
-    /// Whether that definition can tell.
+    /// Whether that definition can know.
     pub fn is_judged_by(&self, definition: &str) -> bool {
         match self.verdict["definitions"].as_array() {
             Some(named) => named.iter().any(|name| name == definition),

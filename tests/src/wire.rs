@@ -1,6 +1,6 @@
 //! HTTP/2 by hand, to send what no client would.
 
-/// What every client of HTTP/2 says first.
+/// The preface of every HTTP/2 client.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 const DATA: u8 = 0;
@@ -9,7 +9,7 @@ const SETTINGS: u8 = 4;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
-/// A whole connection with one call of `RunFunction`, whose message says that it has `length`
+/// A whole connection with one call of `RunFunction`, whose message announces `length`
 /// bytes and has those of `body`.
 pub fn call(length: u32, body: &[u8]) -> Vec<u8> {
     let mut message = vec![0]; // not compressed

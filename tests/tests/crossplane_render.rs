@@ -12,7 +12,7 @@ use tests::examples::{Example, Expectation, ONE_STEP, SIX_STEPS, all};
 use tests::function::{ALL, Function};
 use tests::program;
 
-/// Writes the Function objects that tell `crossplane` where our processes are.
+/// Writes the Function objects by which `crossplane` finds our processes.
 fn function_objects(functions: &[(&str, Function)], folder: &Path) -> String {
     let objects: Vec<_> = functions
         .iter()

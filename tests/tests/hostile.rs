@@ -1,5 +1,5 @@
 //! What a function's server makes of clients that are broken, slow, many or hostile: whatever
-//! they do, it goes on serving the others, and its memory stays bounded.
+//! they do, it continues to serve the others, and its memory stays bounded.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -15,7 +15,7 @@ use tests::wire;
 /// Maps that may lie in one another in an observed spec: the limit of the SDK's decoder.
 const DEEPEST: usize = 31;
 
-/// Items of a list that nobody writes: what looked at all of them for each would take minutes.
+/// Items of a list that nobody writes: quadratic work would take minutes.
 const MANY: usize = 20_000;
 
 /// Bytes of memory that a function may hold while it answers a request with so many.
@@ -130,7 +130,7 @@ async fn what_is_no_grpc_is_refused_and_nothing_more() {
         ("half a greeting", wire::PREFACE[..10].to_vec()),
         ("a message cut in its middle", wire::call(1_000, &[0; 10])),
         (
-            "a message that says it is 4 GB",
+            "a message that announces 4 GB",
             wire::call(u32::MAX, &[0; 10]),
         ),
         ("a message that is no protobuf", wire::call(4, &[0xff; 4])),
@@ -156,7 +156,7 @@ async fn what_is_no_grpc_is_refused_and_nothing_more() {
 async fn slow_clients_keep_nobody_waiting() {
     let function = Function::start(PROGRAMS[0]);
     let unfinished = wire::call(1_000, &[0; 10]);
-    // Each has begun a message and goes on holding its connection.
+    // Each has begun a message and holds its connection.
     let begun = &unfinished[..unfinished.len() - 5];
     let slow: Vec<TcpStream> = (0..500)
         .map(|_| {

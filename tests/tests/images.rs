@@ -1,4 +1,4 @@
-//! `cargo xtask package`: what it writes is what the formats say, the same each time, and what
+//! `cargo xtask package`: its output follows the formats, is the same each time, and is what
 //! `crossplane xpkg` reads. The programs are stand-ins: headers without a body.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ fn package(output: &Path, arguments: &[&str]) -> Output {
     packages::package(REGISTRY, output, arguments)
 }
 
-/// Everything, packaged once for all tests, and what was told of it.
+/// Everything, packaged once for all tests, and what was printed meanwhile.
 fn everything() -> &'static (PathBuf, String) {
     static EVERYTHING: OnceLock<(PathBuf, String)> = OnceLock::new();
     EVERYTHING.get_or_init(|| {
@@ -36,8 +36,8 @@ fn everything() -> &'static (PathBuf, String) {
         if output.exists() {
             fs::remove_dir_all(&output).unwrap();
         }
-        let told = package_everything(&output);
-        (output, told)
+        let printed = package_everything(&output);
+        (output, printed)
     })
 }
 
@@ -52,9 +52,9 @@ fn package_everything(output: &Path) -> String {
     let base = ["--python-base", base.to_str().unwrap()];
     let done = package(output, &[programs, base].concat());
     assert!(done.status.success(), "{}", talk(&done));
-    let told = String::from_utf8(done.stdout).unwrap();
-    let told = told.lines().filter(|line| !line.starts_with("in "));
-    told.collect::<Vec<_>>().join("\n")
+    let printed = String::from_utf8(done.stdout).unwrap();
+    let printed = printed.lines().filter(|line| !line.starts_with("in "));
+    printed.collect::<Vec<_>>().join("\n")
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -79,7 +79,7 @@ impl Layout {
         serde_json::from_slice(&text).unwrap()
     }
 
-    /// The content behind a descriptor, which must be what the descriptor says.
+    /// The content behind a descriptor, which must match the descriptor.
     fn blob(&self, descriptor: &Value) -> Vec<u8> {
         let named = descriptor["digest"].as_str().unwrap();
         let path = self.0.join("blobs").join(named.replace(':', "/"));
@@ -176,9 +176,9 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[test]
 fn the_same_sources_give_the_same_bytes() {
-    let (first, told) = everything();
+    let (first, printed) = everything();
     let second = tempfile::tempdir().unwrap();
-    assert_eq!(*told, package_everything(second.path()));
+    assert_eq!(*printed, package_everything(second.path()));
     let (first, second) = (tree(first), tree(second.path()));
     assert_eq!(
         first.keys().collect::<Vec<_>>(),
@@ -191,7 +191,7 @@ fn the_same_sources_give_the_same_bytes() {
 
 #[test]
 fn every_image_is_what_its_digests_say_and_runs_without_root() {
-    let (output, told) = everything();
+    let (output, printed) = everything();
     for name in all_packages().chain(HANDLERS) {
         let layout = Layout::of(output, name);
         let index = layout.index();
@@ -201,7 +201,7 @@ fn every_image_is_what_its_digests_say_and_runs_without_root() {
             json!({"architecture": "amd64", "os": "linux"})
         );
         let line = format!("{} {name}", image["digest"].as_str().unwrap());
-        assert!(told.contains(&line), "{line} in {told}");
+        assert!(printed.contains(&line), "{line} in {printed}");
         let annotations = layout.manifest()["annotations"].clone();
         assert_eq!(annotations["org.opencontainers.image.title"], name);
         assert_eq!(
@@ -360,9 +360,12 @@ fn handlers_lie_on_the_base_and_are_left_out_without_one() {
     }
     let elsewhere = tempfile::tempdir().unwrap();
     let done = package(elsewhere.path(), &["--only", "asya-legacy", HANDLERS[0]]);
-    let told = String::from_utf8_lossy(&done.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&done.stdout).into_owned();
     let left_out = format!("left out: {}, for it needs --python-base", HANDLERS[0]);
-    assert!(done.status.success() && told.contains(&left_out), "{told}");
+    assert!(
+        done.status.success() && printed.contains(&left_out),
+        "{printed}"
+    );
     let alone = package(elsewhere.path(), &["--only", HANDLERS[0]]);
     assert_eq!(alone.status.code(), Some(2));
     assert!(talk(&alone).contains("give --python-base"));

@@ -1,7 +1,7 @@
 //! Scaling by the real KEDA operator on a real broker, with the objects that the functions render.
 //!
-//! The operator is an optional component: without it this test says that it is left out. No
-//! controller of workloads runs here, so that what is asked for is seen, and no pods.
+//! The operator is an optional component: without it these tests are skipped. No controller of workloads
+//! runs here, so that the desired replicas are observed, and no pods.
 
 use std::path::Path;
 use std::time::Instant;
@@ -13,77 +13,92 @@ use serde_json::{Value, json};
 use test_cluster::cluster::Cluster;
 use test_cluster::keda::{self, Keda};
 use test_cluster::rabbitmq::RabbitMq;
+use test_cluster::shared::Shared;
 use test_cluster::{objects, until};
 use tests::examples::documents;
 use tests::program::repository;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_operator_does_what_the_rendered_objects_ask_for() {
-    if keda::is_skipped("scaling by KEDA's operator") {
-        return;
-    }
-    let start = async {
-        let cluster = Cluster::start().await;
-        cluster.install_keda().await;
-        let keda = Keda::start(&cluster).await;
-        (cluster, keda)
-    };
-    let ((cluster, keda), broker) = tokio::join!(start, RabbitMq::start());
-    let client = cluster.client().await;
-    let rig = Rig {
-        client,
-        keda,
-        broker,
-    };
-    tokio::join!(
-        a_message_wakes_an_actor_that_naps(&rig),
-        un_binding_gives_a_napping_workload_its_replicas_back(&rig),
-    );
-}
+static FIXTURE: Shared<Fixture> =
+    Shared::new("scaling by KEDA's operator", || Box::pin(Fixture::start()));
 
 /// KEDA reads the broker by AMQP, and the user's name from the sidecar's environment.
-async fn a_message_wakes_an_actor_that_naps(rig: &Rig) {
-    let file = repository().join("examples/order-router/expected.yaml");
-    let rendered = documents(&file);
-    rig.prepare("shop", "asya-order-router").await;
-    for kind in ["Deployment", "TriggerAuthentication", "ScaledObject"] {
-        rig.apply_for_the_rig(only(&rendered, kind)).await;
-    }
-    let name = "order-router";
-    rig.until_replicas("shop", name, 0, "nothing is to be done")
-        .await;
-    rig.publish("asya-order-router").await;
-    rig.until_replicas("shop", name, 1, "a message came").await;
+#[test]
+fn a_message_scales_an_actor_from_zero() {
+    scaling(async |fixture| {
+        let file = repository().join("examples/order-router/expected.yaml");
+        let rendered = documents(&file);
+        fixture.prepare("shop", "asya-order-router").await;
+        for kind in ["Deployment", "TriggerAuthentication", "ScaledObject"] {
+            fixture.apply_with_own_broker(only(&rendered, kind)).await;
+        }
+        let name = "order-router";
+        fixture
+            .until_replicas("shop", name, 0, "nothing is to be done")
+            .await;
+        fixture.publish("asya-order-router").await;
+        fixture
+            .until_replicas("shop", name, 1, "a message came")
+            .await;
+    });
 }
 
 /// KEDA reads the broker by its management API, and the user's name from a `ConfigMap`.
-async fn un_binding_gives_a_napping_workload_its_replicas_back(rig: &Rig) {
-    let case = "a-bound-Deployment-is-scaled-and-gets-its-replicas-back";
-    let cases = repository().join("crates/function-render-scaledobject/tests/cases");
-    let rendered = desired(&cases.join(case).join("response.yaml"));
-    rig.prepare("prod", "asya-llama-async").await;
-    rig.apply(&foreign_deployment("vllm", 3)).await;
-    for kind in ["ConfigMap", "TriggerAuthentication", "ScaledObject"] {
-        rig.apply_for_the_rig(only(&rendered, kind)).await;
-    }
-    rig.until_replicas("prod", "vllm", 0, "nothing is to be done")
-        .await;
-    // Crossplane deletes them in any order. The ScaledObject last is the worst one.
-    for kind in ["ConfigMap", "TriggerAuthentication", "ScaledObject"] {
-        rig.delete(only(&rendered, kind)).await;
-    }
-    rig.until_replicas("prod", "vllm", 3, "nobody is bound to it")
-        .await;
+#[test]
+fn a_bound_workload_at_zero_gets_its_replicas_back_when_it_is_released() {
+    scaling(async |fixture| {
+        let case = "a-bound-Deployment-is-scaled-and-gets-its-replicas-back";
+        let cases = repository().join("crates/function-render-scaledobject/tests/cases");
+        let rendered = desired(&cases.join(case).join("response.yaml"));
+        fixture.prepare("prod", "asya-llama-async").await;
+        fixture.apply(&foreign_deployment("vllm", 3)).await;
+        for kind in ["ConfigMap", "TriggerAuthentication", "ScaledObject"] {
+            fixture.apply_with_own_broker(only(&rendered, kind)).await;
+        }
+        fixture
+            .until_replicas("prod", "vllm", 0, "nothing is to be done")
+            .await;
+        // Crossplane deletes them in any order. The ScaledObject last is the worst one.
+        for kind in ["ConfigMap", "TriggerAuthentication", "ScaledObject"] {
+            fixture.delete(only(&rendered, kind)).await;
+        }
+        fixture
+            .until_replicas("prod", "vllm", 3, "nobody is bound to it")
+            .await;
+    });
 }
 
-/// What the test has: a cluster with the operator at work, and a broker.
-struct Rig {
+/// Runs a test with the fixture, unless the operator was not built.
+fn scaling(test: impl AsyncFnOnce(&Fixture)) {
+    if !keda::is_skipped("scaling by KEDA's operator") {
+        FIXTURE.run(test);
+    }
+}
+
+/// A cluster with the operator running, and a broker.
+struct Fixture {
     client: Client,
+    _cluster: Cluster,
     keda: Keda,
     broker: RabbitMq,
 }
 
-impl Rig {
+impl Fixture {
+    async fn start() -> Self {
+        let start = async {
+            let cluster = Cluster::start().await;
+            cluster.install_keda().await;
+            let keda = Keda::start(&cluster).await;
+            (cluster, keda)
+        };
+        let ((cluster, keda), broker) = tokio::join!(start, RabbitMq::start());
+        Self {
+            client: cluster.client().await,
+            _cluster: cluster,
+            keda,
+            broker,
+        }
+    }
+
     /// Makes a namespace with the broker's Secret, and a queue.
     async fn prepare(&self, namespace: &str, queue: &str) {
         self.apply(&json!({
@@ -108,9 +123,9 @@ impl Rig {
         assert_eq!(answer["routed"], true, "{queue}");
     }
 
-    /// Applies a rendered object with nothing changed but where its broker is, how often that is
-    /// asked, and the owner, who is not on this cluster.
-    async fn apply_for_the_rig(&self, object: &Value) {
+    /// Applies a rendered object with nothing changed but its broker's address, the polling
+    /// interval, and the owner, which is not on this cluster.
+    async fn apply_with_own_broker(&self, object: &Value) {
         let mut object = object.clone();
         let metadata = object["metadata"].as_object_mut().expect("metadata");
         metadata.remove("ownerReferences");
@@ -121,7 +136,7 @@ impl Rig {
             let port = match protocol.as_str() {
                 "amqp" => self.broker.amqp,
                 "http" => self.broker.management,
-                other => panic!("the rig's broker does not speak {other:?}"),
+                other => panic!("the broker does not speak {other:?}"),
             };
             trigger["host"] = json!(format!("{protocol}://127.0.0.1:{port}/%2F"));
         }
@@ -133,20 +148,20 @@ impl Rig {
         applied.unwrap_or_else(|error| panic!("{error}: {object:#}"));
     }
 
-    /// Deletes an object, and waits until it is gone.
+    /// Deletes an object, and waits until it is deleted.
     async fn delete(&self, object: &Value) {
         let (api, _) = objects::api_of(&self.client, object).await;
         let name = object["metadata"]["name"].as_str().expect("a name");
         let deleted = api.delete(name, &DeleteParams::default()).await;
         deleted.expect("it is deleted");
-        until(&format!("{} {name} is gone", object["kind"]), || async {
+        until(&format!("{} {name} is deleted", object["kind"]), || async {
             let found = api.get_opt(name).await.expect("the API server answers");
             found.is_none().then_some(())
         })
         .await;
     }
 
-    /// Waits until a Deployment asks for so many pods, and prints how long that took.
+    /// Waits until a Deployment has so many desired replicas, and prints how long that took.
     async fn until_replicas(&self, namespace: &str, name: &str, replicas: u64, since: &str) {
         let (deployments, _) = objects::api_of(&self.client, &deployment(namespace, name)).await;
         let start = Instant::now();
@@ -190,7 +205,7 @@ fn deployment(namespace: &str, name: &str) -> Value {
         "metadata": {"name": name, "namespace": namespace}})
 }
 
-/// A workload that knows nothing of actors.
+/// A workload without actors.
 fn foreign_deployment(name: &str, replicas: u64) -> Value {
     let labels = json!({"app": name});
     let mut object = deployment("prod", name);

@@ -158,6 +158,6 @@ fn the_providers_example_is_what_its_kinds_allow() {
         .args([package.join("crds"), package.join("examples")])
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{told} {}", talk(&output));
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{printed} {}", talk(&output));
 }

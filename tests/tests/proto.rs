@@ -13,7 +13,7 @@ use tests::program::repository;
 
 const NAME: &str = "run_function.proto";
 
-/// What a descriptor says, by a name that a reader of the difference understands.
+/// The content of a descriptor, by a name that a reader of the difference understands.
 type Statements = BTreeMap<String, String>;
 
 fn ours() -> FileDescriptorProto {
@@ -90,11 +90,11 @@ fn described(field: &FieldDescriptorProto, oneof: Option<&str>) -> String {
     )
 }
 
-/// What ours says and the SDK's does not.
+/// Entries that ours has and the SDK's has not.
 fn differences(ours: &Statements, the_sdks: &Statements) -> Vec<String> {
     ours.iter()
-        .filter(|(name, said)| the_sdks.get(*name) != Some(said))
-        .map(|(name, said)| format!("{name}: {said}, the SDK: {:?}", the_sdks.get(name)))
+        .filter(|(name, ours)| the_sdks.get(*name) != Some(ours))
+        .map(|(name, ours)| format!("{name}: {ours}, the SDK: {:?}", the_sdks.get(name)))
         .collect()
 }
 

@@ -101,7 +101,7 @@ const METRICS: &str = include_str!("../../crates/function-kit/src/metrics.txt");
 async fn no_metric_of_a_function_has_anything_of_a_request() {
     const SECRET: &str = "hunter2-correct-horse";
     let variable = json!([{"name": SECRET, "value": SECRET}]);
-    // A spec that passes, one that ends fatally, and one that is no spec.
+    // A valid spec, one that ends fatally, and one that is no spec.
     let specs = [
         json!({"image": SECRET, "handler": SECRET, "env": variable}),
         json!({"image": "i", "handler": "m.f", "env": SECRET, "transport": SECRET, "flavors": [SECRET]}),
@@ -135,7 +135,7 @@ async fn no_metric_of_a_function_has_anything_of_a_request() {
     }
 }
 
-/// The lines that say which families there are, and of which labels their samples are.
+/// The lines that name the families, and the labels of their samples.
 fn described(metrics: &str) -> BTreeSet<String> {
     let lines = metrics.lines().filter_map(|line| {
         let is_comment = line.starts_with("# HELP") || line.starts_with("# TYPE");

@@ -1,13 +1,15 @@
 //! `asya status` and `asya diff --cluster` with the real kubectl on a real API server.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use tempfile::TempDir;
 use test_cluster::cluster::Cluster;
 use test_cluster::components;
+use test_cluster::shared::Shared;
 
-/// Actors, as far as kubectl needs them: Crossplane makes the kind from the XRD.
+/// The kind of actors, as far as kubectl needs it: Crossplane creates it from the XRD.
 const ACTORS: &str = "
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -36,7 +38,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 ";
 
-/// What actors are made from.
+/// The platform's settings.
 const PLATFORM: &str = "
 apiVersion: apiextensions.crossplane.io/v1beta1
 kind: EnvironmentConfig
@@ -59,7 +61,7 @@ status:
 ---
 apiVersion: asya.sh/v1alpha1
 kind: AsyncActor
-metadata: {name: goes, namespace: default, finalizers: [asya.sh/test]}
+metadata: {name: deleted, namespace: default, finalizers: [asya.sh/test]}
 status: {conditions: [{type: ActorReady, status: 'True', reason: Running}]}
 ---
 apiVersion: asya.sh/v1alpha1
@@ -86,87 +88,119 @@ spec:
   template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}
 ";
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_state_of_actors_is_read_from_a_real_cluster() {
-    if components::is_skipped("asya status on a cluster") {
-        return;
+static FIXTURE: Shared<Fixture> = Shared::new("asya on a cluster", || Box::pin(Fixture::start()));
+
+/// A cluster with [`PLATFORM`] and [`OBJECTS`], and a folder from which programs run.
+struct Fixture {
+    cluster: Cluster,
+    folder: TempDir,
+}
+
+impl Fixture {
+    async fn start() -> Self {
+        let cluster = Cluster::start().await;
+        cluster.install_kinds().await;
+        let fixture = Self {
+            cluster,
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let kinds = fixture.write("kinds.yaml", ACTORS);
+        fixture.cluster.install(&kinds).await;
+        fixture.write("objects.yaml", OBJECTS);
+        fixture.write("platform.yaml", PLATFORM);
+        for arguments in [
+            &["create", "-f", "objects.yaml", "-f", "platform.yaml"][..],
+            &["delete", "asyncactor", "deleted", "--wait=false"],
+        ] {
+            let output = fixture.run(&components::program("kubectl"), arguments);
+            assert!(output.status.success(), "{output:?}");
+        }
+        fixture
     }
-    let cluster = Cluster::start().await;
-    cluster.install_kinds().await;
-    let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str, text: &str| {
-        let path = folder.path().join(name);
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
         fs::write(&path, text).unwrap();
         path
-    };
-    cluster.install(&file("kinds.yaml", ACTORS)).await;
-    let kubectl = components::program("kubectl");
-    let config = cluster.kubeconfig();
-    let run = |program: &Path, arguments: &[&str]| -> Output {
-        let mut command = Command::new(program);
-        let command = command.args(arguments).current_dir(folder.path());
-        command.env("KUBECONFIG", &config).env("NO_COLOR", "1");
-        command
+    }
+
+    /// Runs `asya`, which finds the cluster through kubectl.
+    fn asya(&self, arguments: &[&str]) -> Output {
+        self.run(&tests::program::path("asya"), arguments)
+    }
+
+    fn run(&self, program: &Path, arguments: &[&str]) -> Output {
+        let kubectl = components::program("kubectl");
+        Command::new(program)
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env("KUBECONFIG", self.cluster.kubeconfig())
+            .env("NO_COLOR", "1")
             .env("PATH", kubectl.parent().unwrap())
             .output()
             .unwrap()
-    };
-    file("objects.yaml", OBJECTS);
-    let does = |arguments: &[&str]| {
-        let output = run(&kubectl, arguments);
-        assert!(output.status.success(), "{output:?}");
-    };
-    does(&["create", "-f", "objects.yaml"]);
-    does(&["delete", "asyncactor", "goes", "--wait=false"]);
+    }
+}
 
-    let asya = &tests::program::path("asya");
-    let output = run(asya, &["status", "-A"]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(output.status.code(), Some(1), "{:?}", output.stderr);
-    assert!(
-        lines[0].starts_with("default/goes  Terminating: since 2"),
-        "{text}"
-    );
-    assert_eq!(
-        lines[1..],
-        [
-            "default/stuck  WorkloadError: no quota",
-            "└─ workload  Deployment; WorkloadError",
-            "default/works  Napping",
-            "└─ flavors  none",
-        ]
-    );
-    let output = run(asya, &["status", "works", "-n", "default"]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let output = run(asya, &["status", "missing"]);
-    assert_eq!(output.status.code(), Some(2));
-    let talk = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        talk.contains("asyncactors.asya.sh \"missing\" not found"),
-        "{talk}"
-    );
+#[test]
+fn status_prints_all_actors_and_exits_with_1_if_one_does_not_work() {
+    FIXTURE.run(async |fixture| {
+        let output = fixture.asya(&["status", "-A"]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(output.status.code(), Some(1), "{:?}", output.stderr);
+        let first = "default/deleted  Terminating: since 2";
+        assert!(lines[0].starts_with(first), "{text}");
+        assert_eq!(
+            lines[1..],
+            [
+                "default/stuck  WorkloadError: no quota",
+                "└─ workload  Deployment; WorkloadError",
+                "default/works  Napping",
+                "└─ flavors  none",
+            ]
+        );
+    });
+}
 
-    // What the compared sides share is read there as well. The actor that is being deleted
-    // does not count; of the one that says nothing of what runs there is nothing to tell.
-    file("platform.yaml", PLATFORM);
-    does(&["create", "-f", "platform.yaml"]);
-    file("same.yaml", PLATFORM);
-    file(
-        "moved.yaml",
-        &PLATFORM.replace("transports", "sidecar: {image: 'sidecar:2'}, transports"),
-    );
-    for (new, code, first) in [
-        ("same.yaml", 0, "nothing changes (2 actors)\n"),
-        (
-            "moved.yaml",
-            1,
-            "1 of 2 actors changes: 1 restarts its pods\n",
-        ),
-    ] {
-        let output = run(asya, &["diff", "--cluster", "--new", new]);
+#[test]
+fn status_of_an_actor_that_works_exits_with_0() {
+    FIXTURE.run(async |fixture| {
+        let output = fixture.asya(&["status", "works", "-n", "default"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    });
+}
+
+#[test]
+fn status_of_a_missing_actor_exits_with_2_and_names_it() {
+    FIXTURE.run(async |fixture| {
+        let output = fixture.asya(&["status", "missing"]);
+        assert_eq!(output.status.code(), Some(2));
+        let error = String::from_utf8(output.stderr).unwrap();
+        let expected = "asyncactors.asya.sh \"missing\" not found";
+        assert!(error.contains(expected), "{error}");
+    });
+}
+
+/// The actor that is being deleted is not counted, and the one without known objects does not change.
+fn diff(name: &str, platform: &str, code: i32, first_line: &str) {
+    FIXTURE.run(async |fixture| {
+        fixture.write(name, platform);
+        let output = fixture.asya(&["diff", "--cluster", "--new", name]);
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.starts_with(first), "{text}");
-    }
+        assert_eq!(text.lines().next(), Some(first_line), "{text}");
+    });
+}
+
+#[test]
+fn diff_with_unchanged_settings_exits_with_0() {
+    diff("same.yaml", PLATFORM, 0, "nothing changes (2 actors)");
+}
+
+#[test]
+fn diff_with_another_sidecar_exits_with_1_and_counts_restarts() {
+    let changed = PLATFORM.replace("transports", "sidecar: {image: 'sidecar:2'}, transports");
+    let first_line = "1 of 2 actors changes: 1 restarts its pods";
+    diff("changed.yaml", &changed, 1, first_line);
 }

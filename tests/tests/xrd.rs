@@ -1,5 +1,5 @@
 //! The kind of actors on a real API server, as a real Crossplane core defines it: what is accepted,
-//! as it was written; what is refused, in which words; which changes are refused.
+//! unchanged; what is refused, with which messages; which changes are refused.
 //!
 //! `validation/` holds the cases; `validation.rs` has them judged by the crossplane CLI too, which
 //! knows no former state of an actor.
@@ -18,15 +18,15 @@ use tests::validation::{self, DEFINITIONS, Refused, definition_file, document};
 const OF_CLAIMS: [&str; 2] = ["compositeDeletePolicy", "compositionUpdatePolicy"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_actor_is_judged_as_the_documents_say() {
-    if is_inside("an_actor_is_judged_as_the_documents_say") {
+async fn valid_actors_are_accepted_and_broken_rules_refused() {
+    if is_inside("valid_actors_are_accepted_and_broken_rules_refused") {
         check(DEFINITIONS[0]).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_actor_that_is_a_claim_is_judged_as_the_documents_say() {
-    if is_inside("an_actor_that_is_a_claim_is_judged_as_the_documents_say") {
+async fn valid_claims_are_accepted_and_broken_rules_refused() {
+    if is_inside("valid_claims_are_accepted_and_broken_rules_refused") {
         check(DEFINITIONS[1]).await;
     }
 }
@@ -35,7 +35,10 @@ fn is_inside(test: &str) -> bool {
     !components::is_skipped("the kind of actors") && namespace::is_inside(test)
 }
 
-/// Checks every case by that definition: one or the other can be on a cluster.
+/// Checks every case by that definition.
+///
+/// All in one test: core runs in a network namespace of its own, which is that of one test, and only
+/// one of the definitions can be on a cluster.
 async fn check(definition: &str) {
     let cluster = Cluster::start().await;
     let _crossplane = Crossplane::start(&cluster).await;
@@ -278,7 +281,7 @@ fn errors(error: kube::Error) -> Vec<String> {
     }
     causes
         .into_iter()
-        // It would say more once the rest is right.
+        // It would report more once the rest is right.
         .filter(|cause| {
             !cause
                 .message

@@ -24,10 +24,10 @@ const CONTROLLERS: [&str; 3] = [
     "serviceaccount-controller",
 ];
 
-/// Those that make pods of workloads.
+/// Controllers that create pods of workloads.
 const WORKLOADS: [&str; 2] = ["deployment-controller", "replicaset-controller"];
 
-/// The one that puts roles together of others, which Crossplane's are.
+/// The controller that aggregates roles, as Crossplane's are.
 const AGGREGATION: &str = "clusterrole-aggregation-controller";
 
 /// An API server without anything in it.
@@ -44,7 +44,7 @@ impl Cluster {
         Self::start_with(&[]).await
     }
 
-    /// Starts a cluster with a node that says of all pods that they run, and in which roles are
+    /// Starts a cluster with a node that reports all pods as running, and in which roles are
     /// aggregated.
     ///
     /// # Panics
@@ -101,7 +101,8 @@ impl Cluster {
 
     /// A client with every right.
     pub async fn client(&self) -> Client {
-        let config = Kubeconfig::read_from(self.kubeconfig()).expect("the rig's own kubeconfig");
+        let config =
+            Kubeconfig::read_from(self.kubeconfig()).expect("the cluster's own kubeconfig");
         let options = KubeConfigOptions::default();
         let config = kube::Config::from_custom_kubeconfig(config, &options);
         Client::try_from(config.await.expect("a usable kubeconfig")).expect("a client")
@@ -110,7 +111,7 @@ impl Cluster {
     /// Installs the kinds of the provider's package, and waits until they are served.
     ///
     /// # Panics
-    /// When the API server does not take them.
+    /// If the API server refuses them.
     pub async fn install_kinds(&self) {
         let package = components::repository().join("package/provider-asya/crds");
         let files = fs::read_dir(package).expect("the package has kinds");
@@ -122,7 +123,7 @@ impl Cluster {
     /// Installs the kinds of KEDA, and waits until they are served.
     ///
     /// # Panics
-    /// When the API server does not take them.
+    /// If the API server refuses them.
     pub async fn install_keda(&self) {
         self.install(&components::definitions("keda-kinds")).await;
     }
@@ -130,7 +131,7 @@ impl Cluster {
     /// Installs the definitions of a file, and waits until they are served.
     ///
     /// # Panics
-    /// When the API server does not take them.
+    /// If the API server refuses them.
     pub async fn install(&self, file: &Path) {
         let api: Api<CustomResourceDefinition> = Api::all(self.client().await);
         let text = fs::read_to_string(file).expect("a readable file");
@@ -265,9 +266,9 @@ fn start_controller_manager(dir: &Path, port: u16, controllers: &[&str]) -> Proc
 /// Writes a kubeconfig for a user with that proof of who it is, and returns its path.
 fn write_kubeconfig(dir: &Path, name: &str, port: u16, user: &Value) -> PathBuf {
     let kubeconfig = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "rig",
-        "contexts": [{"name": "rig", "context": {"cluster": "rig", "user": name}}],
-        "clusters": [{"name": "rig", "cluster": {
+        "apiVersion": "v1", "kind": "Config", "current-context": "test",
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": name}}],
+        "clusters": [{"name": "test", "cluster": {
             "server": format!("https://127.0.0.1:{port}"), "certificate-authority": dir.join("ca.crt")}}],
         "users": [{"name": name, "user": user}],
     });
@@ -291,7 +292,7 @@ fn make_certificates(dir: &Path) {
     };
     key("ca.key");
     openssl(&[
-        "req", "-x509", "-new", "-key", "ca.key", "-subj", "/CN=rig", "-days", "2", "-out",
+        "req", "-x509", "-new", "-key", "ca.key", "-subj", "/CN=test", "-days", "2", "-out",
         "ca.crt",
     ]);
     let leaves = [

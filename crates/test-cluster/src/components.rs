@@ -33,7 +33,7 @@ pub fn record_skipped(what: &str, component: &str) {
 /// A program, such as `crossplane`.
 ///
 /// # Panics
-/// When it was not built.
+/// If it was not built.
 pub fn program(name: &str) -> PathBuf {
     existing(folder().join("bin").join(name))
 }
@@ -46,7 +46,7 @@ pub fn has_program(name: &str) -> bool {
 /// The file with a component's custom resource definitions, such as `keda-kinds`.
 ///
 /// # Panics
-/// When it is missing.
+/// If it is missing.
 pub fn definitions(name: &str) -> PathBuf {
     existing(folder().join("crds").join(format!("{name}.yaml")))
 }

@@ -1,4 +1,4 @@
-//! Crossplane core, whose functions are processes of the caller's: either told to core by hand, or
+//! Crossplane core, whose functions are processes of the caller: either made known to core by hand, or
 //! of packages that core installs.
 
 use std::fs;
@@ -22,7 +22,7 @@ pub const NAMESPACE: &str = "crossplane-system";
 /// The RBAC manager, and its ServiceAccount.
 const MANAGER: &str = "rbac-manager";
 
-/// Tests change an actor faster than any user: core would soon look at it only now and then.
+/// Tests change an actor faster than any user: core would soon delay its reconciliations.
 const PATIENT: [&str; 2] = ["--circuit-breaker-burst", "100000"];
 
 /// How often `core init` is tried: it does not wait until its own kinds are served, and
@@ -31,7 +31,7 @@ const TRIES: usize = 10;
 
 /// A running core.
 pub struct Crossplane {
-    // Processes end before the folder goes.
+    // Processes end before their folder is removed.
     processes: Vec<Process>,
     folder: Folder,
     client: Client,
@@ -40,13 +40,13 @@ pub struct Crossplane {
 }
 
 impl Crossplane {
-    /// Starts core with every right on a cluster and waits until it is ready. Functions are told to
+    /// Starts core with every right on a cluster and waits until it is ready. Functions are made known to
     /// it by [`install_function`](Self::install_function): it pulls no packages.
     ///
     /// It listens on all addresses: see [`crate::namespace`].
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     pub async fn start(cluster: &Cluster) -> Self {
         Self::start_with_flags(cluster, &PATIENT).await
     }
@@ -55,7 +55,7 @@ impl Crossplane {
     /// have it.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     pub async fn start_with_flags(cluster: &Cluster, flags: &[&str]) -> Self {
         Self::start_as(cluster, &cluster.kubeconfig(), "External", flags).await
     }
@@ -66,7 +66,7 @@ impl Crossplane {
     /// Both listen on all addresses: see [`crate::namespace`].
     ///
     /// # Panics
-    /// When something does not start.
+    /// If something does not start.
     pub async fn start_with(cluster: &Cluster, rights: Rights) -> Self {
         let client = cluster.client().await;
         make_namespace(&client).await;

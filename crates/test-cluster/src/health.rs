@@ -1,4 +1,4 @@
-//! What a process on loopback says of its own health.
+//! Readiness probes of processes on loopback.
 
 use crate::http;
 

@@ -1,7 +1,6 @@
-//! KEDA's operator, which wakes workloads and lets them nap.
+//! KEDA's operator, which scales workloads from zero to one and back.
 //!
-//! Its metrics server is left out: from one pod to many it is the HPA that scales, from none to one
-//! and back it is the operator alone.
+//! Its metrics server is left out: it serves the HPA, which scales from one pod to many.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +21,7 @@ const NAMESPACE: &str = "keda";
 
 /// A running operator. It listens on loopback only.
 pub struct Keda {
-    // The process ends before its folder goes.
+    // The process ends before its folder is removed.
     _operator: Process,
     folder: Folder,
 }
@@ -31,7 +30,7 @@ impl Keda {
     /// Starts the operator on a cluster that has its kinds, and waits until it is ready.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     pub async fn start(cluster: &Cluster) -> Self {
         let client = cluster.client().await;
         let namespace = json!({

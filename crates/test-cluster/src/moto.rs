@@ -20,7 +20,7 @@ const SCOPE: &str = "AWS4-HMAC-SHA256 \
 
 /// A service without any queue.
 pub struct Moto {
-    // The process ends before its folder goes.
+    // The process ends before its folder is removed.
     _server: Process,
     _folder: Folder,
     port: u16,
@@ -32,7 +32,7 @@ impl Moto {
     /// Starts a service and waits until it listens.
     ///
     /// # Panics
-    /// When it does not.
+    /// If it does not.
     pub async fn start() -> Self {
         let folder = Folder::new();
         let [port] = ports::reserve();
@@ -59,7 +59,7 @@ impl Moto {
     /// the status, and the body or null.
     ///
     /// # Panics
-    /// When it does not answer.
+    /// If it does not answer.
     pub async fn ask(&self, action: &str, body: &Value) -> (u16, Value) {
         let target = format!("AmazonSQS.{action}");
         let head = [

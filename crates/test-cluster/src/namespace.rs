@@ -1,4 +1,4 @@
-//! A network of one's own, in which there is nothing but loopback.
+//! A network namespace that has only loopback.
 //!
 //! Crossplane core listens on all addresses and has no flag for that, so the tests
 //! that start it do so where no other machine can reach it.
@@ -19,7 +19,7 @@ const HOSTS: &str = "/etc/hosts";
 const PREPARE: &str = r#"ip link set lo up && mount --bind "$1" /etc/hosts && shift && exec "$@""#;
 
 /// Runs the test `name` of this program again in a network and process namespace of its own, and
-/// returns `false` when that has passed. Inside, it returns `true`: that is where the test goes on.
+/// returns `false` if that succeeds. Inside the namespace it returns `true`: the test continues there.
 ///
 /// Every process inside ends with the test.
 ///

@@ -1,4 +1,4 @@
-//! A node that is none: kube-scheduler binds pods to it, and kwok says of them that they run.
+//! A simulated node: kube-scheduler binds pods to it, and kwok reports that they run.
 
 use std::process::Command;
 

@@ -31,7 +31,7 @@ pub async fn api_of(client: &Client, object: &Value) -> (Api<DynamicObject>, Api
 /// Applies an object as a user does.
 ///
 /// # Errors
-/// What the API server says.
+/// If the API server refuses it.
 ///
 /// # Panics
 /// Like [`api_of`].

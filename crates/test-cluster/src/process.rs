@@ -84,8 +84,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Before the process is reaped, its number is nobody else's. If it has ended by itself, its
-        // children have, too, or were ended by whoever started it.
+        // Until the process is reaped, the system gives its id to no other. If it has ended by itself, its
+        // children have, too.
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
             drop(self.child.wait());

@@ -24,7 +24,7 @@ const LOGIN: &str = "Basic Z3Vlc3Q6Z3Vlc3Q=";
 
 /// A broker with the user `guest`, whose password is the same.
 pub struct RabbitMq {
-    // Processes end before the folder goes.
+    // Processes end before their folder is removed.
     server: Process,
     _epmd: Process,
     epmd: u16,
@@ -40,7 +40,7 @@ impl RabbitMq {
     /// Starts a broker and waits until its API answers.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     pub async fn start() -> Self {
         Self::start_with("").await
     }
@@ -48,7 +48,7 @@ impl RabbitMq {
     /// Starts a broker with these lines in its configuration beside its own.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     pub async fn start_with(settings: &str) -> Self {
         assert!(
             Path::new(SERVER).is_file(),
@@ -86,7 +86,7 @@ impl RabbitMq {
     /// Kills the node, as when its machine loses power, and starts it again with what it had on disk.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     pub async fn kill_and_restart(&mut self) {
         self.kill().await;
         self.restart().await;
@@ -95,28 +95,28 @@ impl RabbitMq {
     /// Kills the node, as when its machine loses power.
     pub async fn kill(&mut self) {
         self.signal(Signal::KILL);
-        self.until_it_is_gone().await;
+        self.until_it_has_ended().await;
     }
 
     /// Asks the node to end, as a rollout of brokers does.
     pub async fn stop(&mut self) {
         self.signal(Signal::TERM);
-        self.until_it_is_gone().await;
+        self.until_it_has_ended().await;
     }
 
     /// The script ends with its node.
-    async fn until_it_is_gone(&mut self) {
-        until("RabbitMQ is gone", || {
+    async fn until_it_has_ended(&mut self) {
+        until("RabbitMQ has ended", || {
             let has_ended = self.server.has_ended();
             async move { has_ended.then_some(()) }
         })
         .await;
     }
 
-    /// Starts a node that is gone, with what it had on disk.
+    /// Starts a node that has ended, with what it had on disk.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     pub async fn restart(&mut self) {
         let dir = self.folder.path();
         self.server = start_server(dir, self.management, self.epmd, self.distribution);
@@ -154,7 +154,7 @@ impl RabbitMq {
     /// status, and the body or null.
     ///
     /// # Panics
-    /// When it does not answer.
+    /// If it does not answer.
     pub async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
         let answer = ask(self.management, method, path, body).await;
         answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
@@ -170,13 +170,13 @@ impl Drop for RabbitMq {
 fn start_server(dir: &Path, management: u16, epmd: u16, distribution: u16) -> Process {
     let mut command = Command::new(SERVER);
     command
-        // Where it leaves what it has to say when it ends badly.
+        // It writes crash reports there.
         .current_dir(dir)
         .env("HOME", dir)
         .env("ERL_CRASH_DUMP", dir.join("crash.dump"))
         .env("ERL_EPMD_PORT", epmd.to_string())
         .env("ERL_EPMD_ADDRESS", "127.0.0.1")
-        .env("RABBITMQ_NODENAME", format!("rig{management}@localhost"))
+        .env("RABBITMQ_NODENAME", format!("test{management}@localhost"))
         .env("RABBITMQ_DIST_PORT", distribution.to_string())
         .env("RABBITMQ_CONFIG_FILE", dir.join("rabbitmq"))
         .env("RABBITMQ_ENABLED_PLUGINS_FILE", dir.join("enabled_plugins"))

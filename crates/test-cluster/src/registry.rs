@@ -11,7 +11,7 @@ use crate::{components, ports, until};
 /// A registry that forgets everything when it ends. Crossplane's parts speak plain HTTP to it,
 /// since it is on 127.0.0.1.
 pub struct Registry {
-    // The process ends before its folder goes.
+    // The process ends before its folder is removed.
     _server: Process,
     folder: Folder,
     port: u16,
@@ -21,7 +21,7 @@ impl Registry {
     /// Starts a registry and waits until it listens.
     ///
     /// # Panics
-    /// When it does not.
+    /// If it does not.
     pub async fn start() -> Self {
         let folder = Folder::new();
         let [port] = ports::reserve();

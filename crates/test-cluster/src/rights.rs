@@ -16,14 +16,14 @@ pub(crate) const OF_PROVIDERS: &str = "crossplane:allowed-provider-permissions";
 pub enum Rights {
     /// Crossplane's RBAC manager, as is the chart's default.
     Managed,
-    /// Whoever installs packages: the RBAC manager is not there.
+    /// The person who installs packages: there is no RBAC manager.
     ByHand,
 }
 
 /// Makes the roles, and the accounts that have them.
 ///
 /// # Panics
-/// When the API server does not take them.
+/// If the API server refuses them.
 pub(crate) async fn grant(client: &Client, rights: Rights) {
     for role in roles(rights) {
         let made = objects::apply(client, &role).await;
@@ -32,7 +32,7 @@ pub(crate) async fn grant(client: &Client, rights: Rights) {
 }
 
 fn roles(rights: Rights) -> Vec<Value> {
-    let documents = |text| actor::yaml::documents(text).expect("the rig's own YAML");
+    let documents = |text| actor::yaml::documents(text).expect("this crate's own YAML");
     let mut roles = documents(CORE);
     if rights == Rights::Managed {
         let mut of_kind = roles.iter_mut();

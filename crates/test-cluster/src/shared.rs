@@ -53,6 +53,8 @@ pub struct Shared<T: 'static> {
     what: &'static str,
     start: fn() -> Starting<T>,
     state: tokio::sync::Mutex<State<T>>,
+    /// Held for reading by each test, for writing by one that must be alone.
+    users: tokio::sync::RwLock<()>,
 }
 
 /// What starts a fixture.
@@ -73,6 +75,7 @@ impl<T: Send + Sync> Shared<T> {
             what,
             start,
             state: tokio::sync::Mutex::const_new(State::Stopped),
+            users: tokio::sync::RwLock::const_new(()),
         }
     }
 
@@ -82,6 +85,20 @@ impl<T: Send + Sync> Shared<T> {
     /// If the fixture does not start, or did not start for an earlier test; and with the test.
     pub fn run(&'static self, test: impl AsyncFnOnce(&T)) {
         run(self.what, async {
+            let _user = self.users.read().await;
+            let fixture = self.get().await;
+            test(&fixture).await;
+        });
+    }
+
+    /// Like [`run`](Self::run), while no other test uses the fixture: for tests that count all its
+    /// calls, or break it for a while.
+    ///
+    /// # Panics
+    /// Like [`run`](Self::run).
+    pub fn run_alone(&'static self, test: impl AsyncFnOnce(&T)) {
+        run(self.what, async {
+            let _user = self.users.write().await;
             let fixture = self.get().await;
             test(&fixture).await;
         });

@@ -1,4 +1,4 @@
-//! The processor time and the memory of the programs that a test has started, as Linux tells them.
+//! The processor time and the memory of the programs that a test has started, from Linux's `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 /// The unit of times in `/proc`, on every machine of today.
 const TICKS_PER_SECOND: u32 = 100;
 
-/// What a program has used and has; of several processes of one name, the sum.
+/// Processor time and memory of a program; of several processes with one name, the sum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Processor time since it began, in units of 10 ms.
@@ -19,10 +19,10 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Processor time since an earlier look, in seconds.
+    /// Processor time since an earlier measurement, in seconds.
     ///
     /// # Panics
-    /// When that was more than a year.
+    /// If that was more than a year.
     pub fn seconds_since(&self, before: &Self) -> f64 {
         let ticks = self.ticks.saturating_sub(before.ticks);
         f64::from(u32::try_from(ticks).expect("less than a year")) / f64::from(TICKS_PER_SECOND)
@@ -33,7 +33,7 @@ impl Usage {
 ///
 /// # Panics
 /// Where there is no `/proc`.
-pub fn look() -> BTreeMap<String, Usage> {
+pub fn measure() -> BTreeMap<String, Usage> {
     let mut usages = BTreeMap::<String, Usage>::new();
     for process in descendants() {
         let Some((name, usage)) = read(process) else {
@@ -47,7 +47,7 @@ pub fn look() -> BTreeMap<String, Usage> {
     usages
 }
 
-/// Has the most memory of each of these programs measured from now on.
+/// Restarts the measurement of peaks for each of these programs.
 ///
 /// # Panics
 /// Where there is no `/proc`.
@@ -81,8 +81,8 @@ fn parent(process: u32) -> Option<u32> {
     fields(process)?.get(1)?.parse().ok()
 }
 
-/// What is told of a process behind its name, which is in brackets and may have spaces. None of one
-/// that has ended just now.
+/// The fields of a process's `stat` after its name, which is in brackets and may have spaces. `None` if
+/// it has ended just now.
 fn fields(process: u32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn programs_that_programs_have_started_are_seen() {
+    async fn programs_that_children_have_started_are_measured() {
         // `cat` ends with its input.
         let mut shell = Command::new("sh");
         let mut shell = shell
@@ -151,7 +151,7 @@ mod tests {
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
-        let usage = crate::until("cat runs", || async { look().get("cat").copied() }).await;
+        let usage = crate::until("cat runs", || async { measure().get("cat").copied() }).await;
         assert!(usage.peak >= usage.resident, "{usage:?}");
         drop(shell.stdin.take());
         assert!(shell.wait().unwrap().success());

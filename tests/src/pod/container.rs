@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::template::Process;
 
-/// Between two looks whether it has ended.
+/// Between two polls of its end.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A container.

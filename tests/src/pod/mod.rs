@@ -1,7 +1,7 @@
 //! The processes of a pod, started from its rendered template as a kubelet starts its containers.
 //!
 //! There are no containers: each is a process with the command, the environment and the volumes of
-//! the template, and what the template says of paths is said of paths in a folder of the pod's own.
+//! the template; its paths become paths in a folder of the pod's own.
 //! A process that ends is started again at once, where a kubelet waits longer each time; the pod's
 //! emptyDirs stay. Images are folders and programs of the rig's. The template's requests, probes other
 //! than the startup probe, and security settings mean nothing here.
@@ -31,7 +31,7 @@ pub const SIDECAR: &str = "asya-sidecar";
 
 const SIGTERM: i32 = 15;
 
-/// A running pod. Its processes are killed when this value goes.
+/// A running pod. Its processes are killed when this value is dropped.
 pub struct Pod {
     /// Its name.
     pub name: String,
@@ -149,7 +149,7 @@ impl Pod {
             .collect()
     }
 
-    /// Where a container's standard output goes.
+    /// The file of a container's standard output.
     pub fn output(&self, container: &str) -> PathBuf {
         self.folder.join(format!("{container}.out"))
     }

@@ -1,4 +1,4 @@
-//! What a pod template says of one container: command, environment, volumes.
+//! One container of a pod template: command, environment, volumes.
 
 use std::collections::BTreeMap;
 use std::fs;

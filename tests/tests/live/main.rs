@@ -1,8 +1,8 @@
 //! Live actors on a real API server and a real Crossplane core, with our functions over mTLS and
 //! our provider.
 //!
-//! Nobody runs pods or queues here: the tests write what the controllers around an
-//! actor would say, and read what its user sees. `tests/live/` holds the cases.
+//! No pods and queues run here: the tests write the statuses that the controllers around an actor
+//! would write, and read what its user sees. `tests/live/` holds the cases.
 
 mod data;
 mod mistakes;
@@ -17,13 +17,13 @@ use tests::stack::Stack;
 
 use tests::live_actor::Live;
 
-const TEST: &str = "live_actors_tell_their_users_what_is_going_on";
+const TEST: &str = "live_actors_report_states_mistakes_and_pods_to_their_users";
 
-/// How many actors live through the mistakes at the same time.
+/// Actors that have mistakes at the same time.
 const MISTAKEN: usize = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn live_actors_tell_their_users_what_is_going_on() {
+async fn live_actors_report_states_mistakes_and_pods_to_their_users() {
     if components::is_skipped("live actors") || !namespace::is_inside(TEST) {
         return;
     }
@@ -44,7 +44,7 @@ async fn live_actors_tell_their_users_what_is_going_on() {
     live.check_that_the_spec_is_as_the_user_wrote_it(&spec)
         .await;
 
-    // From here on its health is what the provider finds out. Its queue is no more than told.
+    // From here on the provider observes its health. The status of its queue is still written by the test.
     live.pause_queue().await;
     stack.start_provider();
     let live = Live::of(&stack, "live").await;

@@ -1,5 +1,5 @@
 //! Mistakes in what a live actor is made from, which only a step can see: the pipeline ends
-//! fatally, all that runs stays as it is, and the actor says why.
+//! fatally, everything that runs is unchanged, and the actor reports why.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -18,8 +18,8 @@ use tests::stack::Stack;
 use crate::data::{cases, folder, reason, status};
 use tests::live_actor::Live;
 
-/// Checks every mistake, those of actors on `actors` actors at the same time, and tells all that
-/// do not end as they should.
+/// Checks every mistake, those of actors on `actors` actors at the same time, and reports all
+/// that do not end as they should.
 pub(crate) async fn check_all(stack: &Stack, spec: &Value, actors: usize) {
     let names: Vec<String> = (1..=actors).map(|n| format!("mistaken-{n}")).collect();
     let actors = join_all(names.iter().map(|name| Mistaken::create(stack, name, spec))).await;
@@ -65,16 +65,16 @@ impl<'a> Mistaken<'a> {
         Self { live, objects }
     }
 
-    /// Makes a mistake in the actor, looks what comes of it, and takes it back.
+    /// Makes a mistake in the actor, checks what follows, and reverts it.
     async fn check(&self, mistake: &Value) -> Result<(), String> {
         let reason = reason(mistake);
         let (patch, undo) = changes(&self.live.read().await, mistake, &self.live.name);
         let patched = self.live.patch(&patch).await;
         patched.map_err(|error| format!("{reason}: {error}"))?;
-        let told = self.is_told(mistake).await;
+        let reported = self.is_reported(mistake).await;
         let objects = self.live.objects().await;
         self.live.patch(&undo).await.expect("the good spec");
-        told?;
+        reported?;
         if objects != self.objects {
             return Err(format!(
                 "{reason}: what runs should stay as it is: {:#?}, then {objects:#?}",
@@ -84,11 +84,11 @@ impl<'a> Mistaken<'a> {
         Ok(())
     }
 
-    /// Waits until the actor tells the mistake, and checks all else that it says.
-    async fn is_told(&self, mistake: &Value) -> Result<(), String> {
+    /// Waits until the actor reports the mistake, and checks its other conditions.
+    async fn is_reported(&self, mistake: &Value) -> Result<(), String> {
         let reason = reason(mistake);
-        let tells = |actor: &Value| Live::tells(actor, mistake);
-        let actor = self.live.seen(reason, tells).await?;
+        let reports = |actor: &Value| Live::reports(actor, mistake);
+        let actor = self.live.observed(reason, reports).await?;
         let synced = condition(&actor, "Synced").map(|synced| &synced["status"]);
         if synced != Some(&json!("False")) {
             return Err(format!("{reason}: Synced is {synced:?}"));
@@ -100,7 +100,7 @@ impl<'a> Mistaken<'a> {
             .filter(|condition| condition["reason"] == "FatalError")
             .collect();
         if !unsaid.is_empty() {
-            return Err(format!("{reason}: the step says nothing of {unsaid:?}"));
+            return Err(format!("{reason}: the step does not set {unsaid:?}"));
         }
         let shown = self.live.shows(status(mistake)).await;
         shown.map_err(|error| format!("{reason}: {error}"))
@@ -111,10 +111,10 @@ impl<'a> Mistaken<'a> {
             condition(actor, "Synced").is_some_and(|synced| synced["status"] == "True")
         };
         let repaired = format!("{reason}: it is repaired");
-        self.live.seen(&repaired, is_over).await.map(drop)
+        self.live.observed(&repaired, is_over).await.map(drop)
     }
 
-    /// A mistake in the platform's settings, which core notices at the actor's next pass.
+    /// A mistake in the platform's settings, which core observes when it next reconciles the actor.
     async fn check_with_platform(&self, mistake: &Value) -> Result<(), String> {
         let stack = self.live.stack;
         let good = documents(&folder().join("platform.yaml")).remove(0);
@@ -140,7 +140,7 @@ impl<'a> Mistaken<'a> {
         }
     }
 
-    /// Asks for passes again and again.
+    /// Requests reconciliations again and again.
     async fn wake(&self) -> Infallible {
         for touch in 0_u64.. {
             let touch = touch.to_string();

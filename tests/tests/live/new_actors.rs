@@ -14,8 +14,8 @@ pub(crate) async fn check_all(stack: &Stack, other: &Live<'_>) {
         let name = format!("newcomer-{index}");
         stack.apply(&stack.actor(&name, &case["spec"])).await;
         let newcomer = Live::of(stack, &name).await;
-        let tells = |actor: &_| Live::tells(actor, case);
-        newcomer.until(reason, tells).await;
+        let reports = |actor: &_| Live::reports(actor, case);
+        newcomer.until(reason, reports).await;
         let shown = newcomer.shows(status(case)).await;
         shown.unwrap_or_else(|error| panic!("{reason}: {error}"));
         let made = newcomer.objects().await;

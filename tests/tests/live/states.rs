@@ -1,4 +1,4 @@
-//! States of an actor: what the controllers around it say, and what its user sees then.
+//! States of an actor: statuses that controllers around it write, and what its user sees then.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -11,8 +11,8 @@ use test_cluster::objects;
 use crate::data::{reason, with_times};
 use tests::live_actor::Live;
 
-/// Whose status a state may tell, and under what key.
-const TELLERS: [(&str, &str, &str); 4] = [
+/// Objects whose status a state may set, and under what key.
+const SOURCES: [(&str, &str, &str); 4] = [
     ("queue", PROVIDER_API_VERSION, "Queue"),
     ("deployment", "apps/v1", "Deployment"),
     ("scaledObject", KEDA_API_VERSION, "ScaledObject"),
@@ -45,13 +45,13 @@ const OF_CORE: [&str; 5] = [
     "AGE",
 ];
 
-/// Brings the state about, waits until the actor tells it, and prints how long that took.
+/// Brings the state about, waits until the actor reports it, and prints how long that took.
 pub(crate) async fn check(live: &Live<'_>, state: &Value) {
     let reason = reason(state);
     if let Some(replicas) = state["scale"].as_u64() {
         live.scale(replicas).await;
     }
-    for (key, api_version, kind) in TELLERS {
+    for (key, api_version, kind) in SOURCES {
         if state[key].is_object() {
             let mut status = with_times(&state[key]);
             if kind == "Deployment" {
@@ -69,13 +69,13 @@ pub(crate) async fn check(live: &Live<'_>, state: &Value) {
     let expected: BTreeMap<String, String> =
         serde_json::from_value(state["expected"].clone()).expect("columns");
     let part = state["message"].as_str().unwrap_or_default();
-    let is_told = |actor: &Value| {
-        let word = condition(actor, "ActorReady").map(|ready| &ready["reason"]);
+    let is_reported = |actor: &Value| {
+        let status = condition(actor, "ActorReady").map(|ready| &ready["reason"]);
         let message = actor["status"]["message"].as_str().unwrap_or_default();
-        word.is_some_and(|word| *word == expected["STATUS"]) && message.contains(part)
+        status.is_some_and(|status| *status == expected["STATUS"]) && message.contains(part)
     };
-    live.until(reason, is_told).await;
-    println!("told after {:?}: {reason}", start.elapsed());
+    live.until(reason, is_reported).await;
+    println!("reported after {:?}: {reason}", start.elapsed());
     check_columns(live, reason, expected).await;
 }
 
@@ -111,7 +111,7 @@ async fn check_columns(live: &Live<'_>, reason: &str, expected: BTreeMap<String,
         .into_iter()
         .partition(|(name, _)| NARROW.contains(&name.as_str()));
     for (args, expected) in [(&["-o", "wide"][..], &expected), (&[], &narrow)] {
-        // The word may come before the last of what was written is told.
+        // The status may change before everything that was written is observed.
         let deadline = Instant::now() + test_cluster::PATIENCE;
         loop {
             let shown = live.shown(args).await;

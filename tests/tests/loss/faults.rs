@@ -1,4 +1,4 @@
-//! What is done to actors while messages pass through them.
+//! Faults of actors while they handle messages.
 
 use tests::mesh::{Flavor, Mesh};
 use tests::pod::{RUNTIME, SIDECAR};
@@ -45,7 +45,7 @@ impl Fault {
     }
 
     /// What it is, for the table.
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Nothing => "none",
             Self::KillRuntime => "`kill -9` of a runtime",

@@ -19,7 +19,7 @@ pub(crate) struct Ledger {
 /// What became of the messages of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Count {
-    /// Those that the broker has said it keeps, or that arrived.
+    /// Those that the broker has confirmed, or that arrived.
     pub(crate) sent: usize,
     /// Of these, those that came to no end.
     pub(crate) lost: usize,
@@ -99,7 +99,7 @@ impl Ledger {
         self.succeeded[number] + self.failed[number]
     }
 
-    /// Counts. `kept` are the messages that the broker has said it keeps: another one may arrive, too.
+    /// Counts. `kept` are the messages that the broker has confirmed: another one may arrive, too.
     pub(crate) fn count(&self, kept: &[bool]) -> Count {
         let of =
             |holds: &dyn Fn(usize) -> bool| (0..kept.len()).filter(|number| holds(*number)).count();
@@ -135,7 +135,7 @@ fn lost_doubled_and_failed_messages_are_told_apart() {
         4,
         "a line is read once, and when it is whole"
     );
-    // Of message 4 the broker has said nothing; message 5 is gone, and nobody was told that it is kept.
+    // The broker has confirmed neither message 4 nor message 5, which is lost.
     let count = ledger.count(&[true, true, true, true, false, false]);
     let expected = Count {
         sent: 5,

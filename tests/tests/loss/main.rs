@@ -2,7 +2,7 @@
 //! everything of [`tests::mesh`] real but the sidecar, and one kind of fault at a time.
 //!
 //! `cargo xtask loss` measures; the ordinary tests make a short run of it. `docs/reliability.md` has the
-//! figures and says what they mean.
+//! figures and explains them.
 
 mod faults;
 mod fleet;
@@ -24,7 +24,7 @@ use ledger::{Count, Ledger};
 /// broker needs to start.
 const SILENCE: Duration = Duration::from_mins(2);
 
-/// How many messages for each fault, unless told otherwise.
+/// How many messages for each fault, by default.
 const MESSAGES: usize = 20_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -47,7 +47,7 @@ async fn no_message_is_lost_when_processes_are_killed_and_pods_scaled_in() {
     assert_eq!(run.count.failed, 0, "no message is at fault: {run:?}");
 }
 
-/// Prints the table of `docs/reliability.md`. `ASYA_LOSS_MESSAGES` says how many messages for each fault,
+/// Prints the table of `docs/reliability.md`. `ASYA_LOSS_MESSAGES` is the number of messages for each fault,
 /// `ASYA_LOSS_FAULT` names one fault alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes an hour: cargo xtask loss"]
@@ -67,7 +67,7 @@ async fn messages_lost_and_doubled_per_million() {
             continue;
         }
         for confirms in [false, true] {
-            // Only where a broker can lose what it has not said that it keeps does it matter.
+            // It matters only where a broker can lose what it has not confirmed.
             if confirms && fault != Fault::KillBroker {
                 continue;
             }
@@ -181,7 +181,7 @@ fn row(fault: Fault, confirms: bool, run: &Run) -> String {
     };
     format!(
         "| {} | {} | {sent} | {} | {lost}{dead} | {doubled} | {failed} | {} | {} | {} s |",
-        fault.words(),
+        fault.description(),
         if confirms { "yes" } else { "no" },
         run.strikes,
         per_million(lost),

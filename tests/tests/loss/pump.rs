@@ -19,7 +19,7 @@ const BATCH: usize = 50;
 
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Sends `messages` messages to the first actor; of each, whether the broker has said that it keeps it.
+/// Sends `messages` messages to the first actor; for each, whether the broker has confirmed it.
 /// What is not confirmed is not sent again, so that nothing is doubled here.
 pub(crate) async fn send(
     login: Login,

@@ -11,7 +11,7 @@ use tests::caller::Caller;
 use tests::mesh::{ENDS, Flavor, Mesh, Rendered, STEPS, Transport};
 use tests::pod::{Pod, RUNTIME, SIDECAR};
 
-/// How long a call goes on after SIGTERM.
+/// How long a call continues after SIGTERM.
 const HELD_ON: Duration = Duration::from_millis(300);
 
 /// One pod of each actor.
@@ -30,17 +30,17 @@ impl Pods {
     }
 
     /// What the runtime of an actor has written about a message.
-    fn told(&self, actor: &str, id: &str) -> Vec<Value> {
+    fn written_about(&self, actor: &str, id: &str) -> Vec<Value> {
         let lines = self.0[actor].lines(RUNTIME).into_iter();
         lines.filter(|line| line["id"] == id).collect()
     }
 
-    /// Waits until an end actor has got a message; if that does not come, says what the pods wrote.
+    /// Waits until an end actor has got a message; if it does not arrive, fails with what the pods wrote.
     async fn until_at(&self, end: &str, id: &str) -> Value {
         let start = Instant::now();
         loop {
-            if let Some(told) = self.told(end, id).pop() {
-                return told;
+            if let Some(written) = self.written_about(end, id).pop() {
+                return written;
             }
             assert!(
                 start.elapsed() < PATIENCE,
@@ -71,21 +71,22 @@ impl Pods {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_rabbitmq_a_message_goes_its_way_and_scaling_in_neither_loses_nor_doubles_it() {
+async fn messages_follow_their_route_on_rabbitmq_and_survive_scaling_in() {
     check_the_path_on(Transport::RabbitMq).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_sqs_a_message_goes_its_way_and_scaling_in_neither_loses_nor_doubles_it() {
+async fn messages_follow_their_route_on_sqs_and_survive_scaling_in() {
     check_the_path_on(Transport::Sqs).await;
 }
 
+/// In one test: at its end every message that was sent is accounted for.
 async fn check_the_path_on(transport: Transport) {
     if components::is_skipped("the way of a message") {
         return;
     }
     let mesh = Mesh::start(transport).await;
-    // A sidecar that ends, and has not waited for the broker's word, may have sent into nothing.
+    // A sidecar that ends without waiting for publisher confirms may have lost what it sent.
     let flavor = Flavor {
         confirms: true,
         ..Flavor::default()
@@ -132,26 +133,29 @@ async fn check_the_whole_way(pods: &Pods, id: &str) {
     let arrived = pods.until_at("happy-end", id).await;
     assert_eq!(arrived["outcome"], "succeeded");
     for (index, step) in STEPS.iter().enumerate() {
-        let told = pods.told(step, id);
-        assert_eq!(told.len(), 1, "{step} runs once: {told:?}");
-        assert_eq!(told[0]["trail"], json!(STEPS[..=index]), "{step}");
+        let written = pods.written_about(step, id);
+        assert_eq!(written.len(), 1, "{step} runs once: {written:?}");
+        assert_eq!(written[0]["trail"], json!(STEPS[..=index]), "{step}");
     }
-    assert!(pods.told("error-end", id).is_empty());
+    assert!(pods.written_about("error-end", id).is_empty());
 }
 
-/// It goes no further than to the actor that fails on it, and to the error end.
+/// It reaches the actor that fails on it and the error end, and no other.
 async fn check_a_failure(pods: &Pods, id: &str) {
     let arrived = pods.until_at("error-end", id).await;
     assert_eq!(arrived["outcome"], "failed");
     assert_eq!(arrived["error"], "ValueError");
-    assert_eq!(pods.told("first", id).len(), 1);
+    assert_eq!(pods.written_about("first", id).len(), 1);
     for actor in ["second", "third", "happy-end"] {
-        assert!(pods.told(actor, id).is_empty(), "{actor} has not run it");
+        assert!(
+            pods.written_about(actor, id).is_empty(),
+            "{actor} has not run it"
+        );
     }
 }
 
 /// A call takes longer than `actorTimeout`: the message is at the error end, once, whatever the runtime
-/// says later, and the sidecar begins anew.
+/// answers later, and the sidecar is restarted.
 async fn check_a_timeout(mesh: &Mesh, caller: &mut Caller, pods: &mut Pods) {
     let flavor = Flavor {
         timeout: "1s".to_owned(),
@@ -174,10 +178,10 @@ async fn check_a_timeout(mesh: &Mesh, caller: &mut Caller, pods: &mut Pods) {
     .await;
     fs::write(hasty.volume("tmp").join("late.release"), "").expect("a file");
     until("the runtime has finished the call", || async {
-        pods.told("third", "late").pop()
+        pods.written_about("third", "late").pop()
     })
     .await;
-    assert_eq!(pods.told("error-end", "late").len(), 1);
+    assert_eq!(pods.written_about("error-end", "late").len(), 1);
 }
 
 /// SIGTERM to both processes while a call runs: the call is finished, within the grace period; what
@@ -197,7 +201,7 @@ async fn scale_in(pod: Pod, order: &[&str], held: &str, waiting: &str) {
     assert!(!text.contains(waiting), "{reason}: no other one is begun");
 }
 
-/// Every message that succeeds has arrived once, and the queues are empty once all pods are gone.
+/// Every message that succeeds has arrived once, and the queues are empty once all pods have ended.
 async fn check_that_nothing_is_left(caller: &Caller, pods: Pods) {
     let actors = || STEPS.iter().chain(&ENDS);
     for actor in actors() {

@@ -237,7 +237,7 @@ impl Folder {
         Self { folder }
     }
 
-    /// Writes what the page says to write.
+    /// Writes the files of the page.
     fn keep(&self, block: &Block) {
         if let Some(name) = block.note("file") {
             let path = self.folder.path().join("work").join(name);

@@ -1,4 +1,4 @@
-//! What the pages say is so: commands run and print what is shown, manifests are valid, links lead
+//! The pages are correct: commands run and print what is shown, manifests are valid, links lead
 //! somewhere, and tables have all that the code has.
 //!
 //! Conventions of the pages, which these tests hold:
@@ -6,10 +6,10 @@
 //!   a line that must fail ends with `# exits N`;
 //! - a block of `text` behind it is what it prints; a line `...` stands for any number of lines;
 //! - a block of `yaml` that begins with `# file: NAME` is written there;
-//! - one that is no object says with `# part of: …` what it is;
+//! - one that is no object names with `# part of: …` what it is;
 //! - a block of `mermaid` parses.
 //!
-//! Whether a real API server takes the manifests, other tests say.
+//! Other tests apply the manifests to a real API server.
 
 mod commands;
 mod diagrams;

@@ -37,7 +37,7 @@ const SHARED_FLAVORS: [&str; 2] = [
     "install/flavors/small.yaml",
 ];
 
-/// Kinds that commands of the page itself judge: the block must say `# file: …`.
+/// Kinds that commands of the page itself judge: the block must begin with `# file: …`.
 const OF_COMMANDS: [&str; 1] = ["ActorTest"];
 
 #[test]
@@ -108,7 +108,7 @@ fn judge_input(block: &Block, document: &Value) -> Option<String> {
     Some(format!("{}: {file} has no field {field:?}", block.place))
 }
 
-/// The objects of a block. A spec alone is that of an actor; what says of what it is a part is
+/// The objects of a block. A spec alone is that of an actor; what names the thing that it is a part of is
 /// only read.
 fn documents(block: &Block, faults: &mut Vec<String>) -> Vec<Value> {
     let documents = match actor::yaml::documents(&block.text) {
@@ -129,7 +129,7 @@ fn documents(block: &Block, faults: &mut Vec<String>) -> Vec<Value> {
             }
             let keys: Vec<&String> = document.as_object()?.keys().collect();
             if keys != ["spec"] {
-                faults.push(format!("{}: say '# part of: …'", block.place));
+                faults.push(format!("{}: begin it with '# part of: …'", block.place));
                 return None;
             }
             let mut actor = json!({
@@ -145,7 +145,7 @@ fn documents(block: &Block, faults: &mut Vec<String>) -> Vec<Value> {
         .collect()
 }
 
-fn said(output: &std::process::Output) -> String {
+fn shown(output: &std::process::Output) -> String {
     format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
@@ -192,7 +192,7 @@ fn flavors_of(page: &Page) -> BTreeMap<String, Value> {
     flavors
 }
 
-/// What lint and render say of an actor with the flavors that it names.
+/// Findings of lint and render about an actor with the flavors that it names.
 fn judge(block: &Block, actor: &Value, flavors: &BTreeMap<String, Value>) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, documents: &[&Value]| {
@@ -217,16 +217,16 @@ fn judge(block: &Block, actor: &Value, flavors: &BTreeMap<String, Value>) -> Vec
     ]
     .iter()
     .filter(|output| !output.status.success())
-    .map(|output| format!("{}: {}", block.place, said(output)))
+    .map(|output| format!("{}: {}", block.place, shown(output)))
     .collect()
 }
 
-/// What lint says of all flavors of a page together.
+/// Findings of lint about all flavors of a page together.
 fn lint_all(page: &Page, flavors: &BTreeMap<String, Value>) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("flavors.yaml");
     fs::write(&path, actor::yaml::write_stream(flavors.values()).unwrap()).unwrap();
     let output = asya(&["lint", &path.display().to_string()]);
     let is_wrong = !output.status.success();
-    is_wrong.then(|| format!("{}: {}", page.path, said(&output)))
+    is_wrong.then(|| format!("{}: {}", page.path, shown(&output)))
 }

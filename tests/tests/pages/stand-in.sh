@@ -1,6 +1,6 @@
 #!/bin/sh
 # Stands for a program that the pages call and the test does not run, by the name under which it is
-# called. It refuses what the program would not know, as far as that can be told.
+# called. It refuses arguments that the program does not have, as far as it can.
 
 program=${0##*/}
 
@@ -11,12 +11,12 @@ fail() {
 
 # one_of WORD WORDS...: whether the first is among the others.
 one_of() {
-    word=$1
+    argument=$1
     shift
     for one in "$@"; do
-        [ "$one" = "$word" ] && return
+        [ "$one" = "$argument" ] && return
     done
-    fail "$word is not among what the test knows: $*"
+    fail "$argument is none of the known ones: $*"
 }
 
 # files ARGUMENTS...: every file behind -f and --filename is there.
@@ -60,7 +60,7 @@ kubectl)
     case " $* " in
     # A cluster has what the page has shown.
     *" get "*" -o yaml "*) cat "$CLUSTER" ;;
-    # A line that pages look for; that it is written, a test of the function says.
+    # A line that pages search for; a test of the function checks that it is written.
     *" logs "*) echo '{"message":"Flavors applied"}' ;;
     esac
     ;;

@@ -33,9 +33,13 @@ fn every_condition_that_a_function_has_ever_answered_is_in_the_table() {
             };
             seen += 1;
             let (status, reason) = (text("status"), text("reason"));
-            let is_word = || StatusReason::ALL.iter().any(|word| word.as_str() == reason);
+            let is_status = || {
+                StatusReason::ALL
+                    .iter()
+                    .any(|status| status.as_str() == reason)
+            };
             let is_listed =
-                is_known(of, status, reason) || of == ConditionType::ActorReady && is_word();
+                is_known(of, status, reason) || of == ConditionType::ActorReady && is_status();
             if !is_listed {
                 unknown.insert(format!("{of} {status} {reason} ({})", file.display()));
             }
@@ -66,15 +70,15 @@ fn every_reason_in_the_table_is_somebodys() {
         })
         .filter(|name| !is_in_a_case(name))
         .collect();
-    assert!(nobodys.is_empty(), "nothing says {nobodys:?}");
+    assert!(nobodys.is_empty(), "nothing emits {nobodys:?}");
 }
 
 #[test]
 fn every_word_and_every_common_reason_has_a_cure_on_its_page() {
     let page = fs::read_to_string(repository().join("docs/statuses.md")).unwrap();
-    let words = StatusReason::ALL.iter().map(|word| word.as_str());
+    let statuses = StatusReason::ALL.iter().map(|status| status.as_str());
     let common = ANYWHERE.iter().map(|reason| reason.name);
-    let missing: Vec<&str> = words
+    let missing: Vec<&str> = statuses
         .chain(common)
         .filter(|name| !page.contains(&format!("`{name}`")))
         .collect();
@@ -214,7 +218,7 @@ fn names_of_env(document: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether a case has the reason: what a function answers, or what it is told by others.
+/// Whether a case has the reason: in a function's response, or in what it observes.
 fn is_in_a_case(reason: &str) -> bool {
     let line = format!("reason: {reason}");
     let mut files = files("crates/function-report-status/tests", "yaml").into_iter();

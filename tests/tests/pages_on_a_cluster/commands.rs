@@ -40,7 +40,7 @@ const CURL: &str = r#"#!/bin/sh
 python3 -c 'import json; json.load(open("publish.json"))' && echo '{"routed":true}'
 "#;
 
-/// Whatever it is told, helm has done it.
+/// Helm succeeds with any arguments.
 const HELM: &str = "#!/bin/sh\nexit 0\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -12,7 +12,7 @@ use tests::program::{self, asya, repository, talk};
 /// The Configurations, of which a cluster has one.
 const CONFIGURATIONS: [&str; 3] = ["asya", "asya-one-step", "asya-legacy"];
 
-/// Where the manifests say that packages are.
+/// The registry of packages in the manifests.
 const REGISTRY: &str = "registry.example.org/asya/";
 
 fn of(file: &str) -> Vec<Value> {

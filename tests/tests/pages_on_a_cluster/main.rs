@@ -11,7 +11,7 @@ use test_cluster::crossplane::Crossplane;
 use test_cluster::{components, namespace, objects};
 use tests::validation::{definition_file, document};
 
-/// Whether the test goes on here: Crossplane core runs in a network of its own.
+/// Whether the test runs here: Crossplane core needs a network namespace of its own.
 fn is_inside(test: &str) -> bool {
     !components::is_skipped("the documents") && namespace::is_inside(test)
 }

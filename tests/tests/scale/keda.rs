@@ -1,4 +1,4 @@
-//! What KEDA's operator says of a ScaledObject: that it is ready and that there are messages, so that
+//! Statuses that KEDA's operator writes to a ScaledObject: it is ready and there are messages, so that
 //! each actor keeps the one pod that its Deployment begins with.
 
 use futures::StreamExt as _;
@@ -7,7 +7,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
 
-/// Says it of each ScaledObject of which nothing was said, for as long as it is awaited.
+/// Writes it to each ScaledObject without a status, until this future is dropped.
 pub(crate) async fn speak(scaled_objects: Api<DynamicObject>) {
     let changes = watcher(scaled_objects.clone(), watcher::Config::default())
         .default_backoff()

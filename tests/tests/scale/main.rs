@@ -1,11 +1,11 @@
 //! A thousand actors on real parts: what they cost core, the API server and us.
 //!
 //! Real are the API server with etcd, the controllers of Deployments, the scheduler, Crossplane core, our
-//! functions over mTLS, our provider and moto for SQS. kwok says of the pods that they run, and [`keda`]
-//! says of each ScaledObject that it is at work. Queues are of SQS, since moto makes one in milliseconds
+//! functions over mTLS, our provider and moto for SQS. kwok reports the pods as running, and [`keda`]
+//! reports each ScaledObject as active. Queues are of SQS, since moto makes one in milliseconds
 //! and holds a thousand without any work, while RabbitMQ has processes for each.
 //!
-//! Core has no flags but those named in [`CORE`]: 100 passes at the same time and a look at everything
+//! Core has no flags but those named in [`CORE`]: 100 reconciliations at the same time and a resync of everything
 //! each minute, which is what its users have. The provider has none at all.
 //!
 //! `cargo xtask scale` measures; `docs/performance.md` has the figures. Nothing here is compared with a
@@ -31,17 +31,17 @@ use world::World;
 /// Flags of core.
 const CORE: [&str; 0] = [];
 
-/// How many actors, unless told otherwise.
+/// How many actors, by default.
 const ACTORS: usize = 1000;
 
-/// How long nothing is done before the quiet time: longer than core waits until it looks at an
-/// actor again, so that each has been looked at while nothing was in motion.
+/// How long nothing is done before the quiet time: longer than core's resync
+/// interval, so that each actor was reconciled while nothing changed.
 const SETTLING: Duration = Duration::from_secs(75);
 
-/// How long the quiet time is watched: each actor is looked at once.
+/// How long the quiet time is watched: each actor is reconciled once.
 const QUIET: Duration = Duration::from_mins(1);
 
-/// Prints the tables of `docs/performance.md` for the Composition of six steps. `ASYA_SCALE_ACTORS` says
+/// Prints the tables of `docs/performance.md` for the Composition of six steps. `ASYA_SCALE_ACTORS` is
 /// how many actors there are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes up to an hour: cargo xtask scale"]
@@ -92,7 +92,7 @@ async fn measure(test: &str, pipeline: Pipeline) {
     println!("All in one:\n\n{}", table::all(&phases, actors));
 }
 
-/// Whether an actor says that it works, to its users and to Crossplane's.
+/// Whether an actor reports to its users and to Crossplane that it works.
 fn is_ready(actor: &Value) -> bool {
     ["ActorReady", "Ready", "Synced"].iter().all(|kind| {
         test_cluster::crossplane::condition(actor, kind)

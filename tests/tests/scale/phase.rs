@@ -1,4 +1,4 @@
-//! A stretch of time of which the costs are told.
+//! A stretch of time whose costs are printed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

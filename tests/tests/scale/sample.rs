@@ -9,7 +9,7 @@ use tests::metrics;
 
 use crate::world::World;
 
-/// How long the API server may take to tell its metrics. It is busier than it is in any other test.
+/// How long the API server may take to answer with its metrics. It is busier than it is in any other test.
 const PATIENCE: Duration = Duration::from_mins(15);
 
 /// What all that runs has done and has.
@@ -25,7 +25,7 @@ pub(crate) struct Sample {
     pub(crate) of_provider: BTreeMap<String, u64>,
     /// Calls to brokers.
     pub(crate) broker_calls: u64,
-    /// Calls of functions, of which the last is called once in each pass.
+    /// Calls of functions, of which the last is called once in each reconciliation.
     pub(crate) calls: Vec<(String, u64)>,
 }
 
@@ -37,7 +37,7 @@ impl Sample {
         let core = metrics::scrape(core);
         let provider = stack.scrape_provider();
         // A busy server cuts the answer off.
-        let what = "the API server tells what it does";
+        let what = "the API server answers with its metrics";
         let server = test_cluster::until_within(PATIENCE, what, || async {
             let request = http::Request::get("/metrics").body(Vec::new());
             let answer = stack.client.request_text(request.expect("a request"));
@@ -47,7 +47,7 @@ impl Sample {
         let by_method = |text: &str| metrics::sums_by(text, "rest_client_requests_total", "method");
         Self {
             at: Instant::now(),
-            usages: usage::look(),
+            usages: usage::measure(),
             requests: metrics::sums_by(&server, "apiserver_request_total", "verb"),
             of_core: by_method(&core),
             of_provider: by_method(&provider),

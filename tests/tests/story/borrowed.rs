@@ -1,4 +1,4 @@
-//! An actor on a workload that somebody else owns: bound, napping, and left as it was.
+//! An actor on a foreign workload: bound, scaled to zero, and restored.
 
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
@@ -13,15 +13,15 @@ use crate::world::World;
 /// The workload's name.
 const MODEL: &str = "vllm";
 
-/// An actor is bound to a Deployment of three replicas, sleeps when there is nothing to do, and goes
-/// while it sleeps: the Deployment has its three replicas again, and nothing of the actor's.
+/// An actor is bound to a Deployment of three replicas, which is scaled to zero without messages. It is
+/// deleted then: the Deployment has its three replicas again, and nothing of the actor's.
 pub(crate) async fn borrow_a_workload(world: &World) {
     let documents = documents(&repository().join("tests/story/borrowed.yaml"));
     let [deployment, spec] = documents.as_slice() else {
         panic!("a Deployment and a spec");
     };
     world.stack.apply(deployment).await;
-    let before = wishes(&model(world).await);
+    let before = desired_state(&model(world).await);
 
     let actor = world.stack.actor("llama-async", spec);
     world.stack.apply(&actor).await;
@@ -38,8 +38,12 @@ pub(crate) async fn borrow_a_workload(world: &World) {
     world
         .until_settled(&live, "and until it has nothing to do")
         .await;
-    if world.has_keda("a nap of the model") {
-        assert_eq!(model(world).await["spec"]["replicas"], 0, "the model naps");
+    if world.has_keda("scaling of a bound workload") {
+        assert_eq!(
+            model(world).await["spec"]["replicas"],
+            0,
+            "the model is scaled to zero"
+        );
         assert!(world.publish("llama-async").await, "a queue is bound");
         world
             .until(
@@ -52,7 +56,7 @@ pub(crate) async fn borrow_a_workload(world: &World) {
         world
             .until(
                 &live,
-                "from the last message to the model's nap",
+                "from the last message to the model's scaling to zero",
                 async || model(world).await["spec"]["replicas"] == 0,
             )
             .await;
@@ -61,7 +65,7 @@ pub(crate) async fn borrow_a_workload(world: &World) {
     live.delete().await;
     world
         .until_after("from deletion to the model as it was", async || {
-            wishes(&model(world).await) == before
+            desired_state(&model(world).await) == before
         })
         .await;
     until_nothing_is_left(world, &live).await;
@@ -70,14 +74,14 @@ pub(crate) async fn borrow_a_workload(world: &World) {
     deleted.expect("the Deployment is its owner's again");
 }
 
-/// Rights to bind are not granted by default: the actor says which file has them.
+/// Rights to bind are not granted by default: the actor's conditions name the file that has them.
 async fn grant_what_is_missing(world: &World, live: &Live<'_>) {
     let before = model(world).await["metadata"]["generation"].take();
     let file = "install/provider-asya/rbac-binding.yaml";
     world
         .until(
             live,
-            "from apply to the word for missing rights",
+            "from apply to the report of missing rights",
             async || {
                 let conditions = live.read().await["status"]["conditions"].take();
                 conditions.to_string().contains(file)
@@ -94,8 +98,8 @@ async fn model(world: &World) -> Value {
     json!(deployments.get(MODEL).await.expect("a Deployment"))
 }
 
-/// What is wanted of a workload, by whomever.
-fn wishes(workload: &Value) -> Value {
+/// The desired state of a workload, without what its controllers record.
+fn desired_state(workload: &Value) -> Value {
     let metadata = &workload["metadata"];
     let mut annotations = metadata["annotations"].clone();
     if let Some(annotations) = annotations.as_object_mut() {

@@ -10,16 +10,16 @@ use test_cluster::crossplane::condition;
 use tests::live_actor::Live;
 
 use crate::ends;
-use crate::world::{PATIENCE, World, is_true, word};
+use crate::world::{PATIENCE, World, is_true, status};
 
-/// An actor is applied: all its objects come, and its words come in order.
+/// An actor is applied: all its objects are created, and its statuses come in order.
 pub(crate) async fn create<'a>(world: &'a World, name: &str, spec: &Value) -> Live<'a> {
     let mut live = Live::apply(&world.stack, name, spec).await;
     live.patience = PATIENCE;
-    let words = Mutex::new(Vec::new());
+    let statuses = Mutex::new(Vec::new());
     let listen = async {
         loop {
-            hear(&words, word(&live.read().await));
+            record(&statuses, status(&live.read().await));
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
@@ -37,40 +37,40 @@ pub(crate) async fn create<'a>(world: &'a World, name: &str, spec: &Value) -> Li
         () = settle => {}
         () = listen => {}
     }
-    hear(&words, word(&live.read().await));
-    let words = words.into_inner().expect("nobody panics with it");
-    println!("           its words: {}", words.join(", "));
-    check_words(world, &words);
+    record(&statuses, status(&live.read().await));
+    let statuses = statuses.into_inner().expect("nobody panics with it");
+    println!("           its statuses: {}", statuses.join(", "));
+    check_statuses(world, &statuses);
     live
 }
 
-/// A new actor is first created, and then it naps; in between it may have run and been updated.
-fn check_words(world: &World, words: &[String]) {
-    // KEDA may look for the queue before it is there, and says so until it looks again.
-    let is_trouble = |word: &&String| {
-        let is_error = word.ends_with("Error") && *word != "ScalingError";
-        is_error || *word == "Degraded"
+/// A new actor is first Creating and at last Napping; in between it may be Running and Updating.
+fn check_statuses(world: &World, statuses: &[String]) {
+    // KEDA may poll the queue before it exists, and reports that until it polls again.
+    let is_problem = |status: &&String| {
+        let is_error = status.ends_with("Error") && *status != "ScalingError";
+        is_error || *status == "Degraded"
     };
-    let trouble = words.iter().find(is_trouble);
-    assert_eq!(trouble, None, "a new actor has no trouble: {words:?}");
-    let first = words.first().map(String::as_str);
-    assert_eq!(first, Some("Creating"), "{words:?}");
-    if world.has_keda("a nap as the last of these words") {
-        let last = words.last().map(String::as_str);
-        assert_eq!(last, Some("Napping"), "{words:?}");
+    let problem = statuses.iter().find(is_problem);
+    assert_eq!(problem, None, "a new actor has no problem: {statuses:?}");
+    let first = statuses.first().map(String::as_str);
+    assert_eq!(first, Some("Creating"), "{statuses:?}");
+    if world.has_keda("scaling to zero of a new actor") {
+        let last = statuses.last().map(String::as_str);
+        assert_eq!(last, Some("Napping"), "{statuses:?}");
     }
 }
 
-/// Keeps a word that differs from the last one.
-fn hear(words: &Mutex<Vec<String>>, now: &str) {
-    let mut words = words.lock().expect("nobody panics with it");
-    if !now.is_empty() && words.last().is_none_or(|last| last != now) {
-        words.push(now.to_owned());
+/// Appends a status that differs from the last one.
+fn record(statuses: &Mutex<Vec<String>>, now: &str) {
+    let mut statuses = statuses.lock().expect("nobody panics with it");
+    if !now.is_empty() && statuses.last().is_none_or(|last| last != now) {
+        statuses.push(now.to_owned());
     }
 }
 
 /// A message comes, and KEDA wakes the workload; without KEDA it was never put to sleep.
-pub(crate) async fn wake(world: &World, live: &Live<'_>) {
+pub(crate) async fn scale_from_zero(world: &World, live: &Live<'_>) {
     assert!(world.publish(&live.name).await, "a queue is bound");
     if !world.has_keda("a pod for a message") {
         return;
@@ -82,24 +82,26 @@ pub(crate) async fn wake(world: &World, live: &Live<'_>) {
         .await;
     world
         .until(live, "and until it runs", async || {
-            word(&live.read().await) == "Running"
+            status(&live.read().await) == "Running"
         })
         .await;
 }
 
-/// The handler crashes, and the actor tells it.
-pub(crate) async fn trouble(world: &World, live: &Live<'_>) {
-    world.kubelet.say(&live.name, "crashing").await;
+/// The handler crashes, and the actor reports it.
+pub(crate) async fn crash(world: &World, live: &Live<'_>) {
+    world.kubelet.report(&live.name, "crashing").await;
     world
-        .until(live, "from trouble of its pod to the word", async || {
-            word(&live.read().await) == "RuntimeError"
-        })
+        .until(
+            live,
+            "from the crash of its pod to the status",
+            async || status(&live.read().await) == "RuntimeError",
+        )
         .await;
-    world.kubelet.say(&live.name, "running").await;
+    world.kubelet.report(&live.name, "running").await;
     world
-        .until(live, "from its end to the word", async || {
+        .until(live, "from its end to the status", async || {
             let found = live.read().await;
-            is_true(&found, "WorkloadReady") && word(&found) != "RuntimeError"
+            is_true(&found, "WorkloadReady") && status(&found) != "RuntimeError"
         })
         .await;
 }
@@ -118,7 +120,7 @@ pub(crate) async fn update(world: &World, live: &Live<'_>, spec: &mut Value) {
     assert_eq!(world.waiting(&live.name).await, 1, "the message waits");
 }
 
-/// A flavor is changed while the actor naps: it follows at its next pass, whatever that comes from.
+/// A flavor is changed while the actor has no pods: it follows at its next reconciliation.
 pub(crate) async fn change_a_flavor(world: &World, live: &Live<'_>) {
     let flavors = world
         .stack
@@ -152,8 +154,8 @@ pub(crate) async fn wait_for_a_flavor(world: &World, live: &Live<'_>, spec: &mut
     spec["flavors"] = json!(["quick", "greeting", "later"]);
     change(live, spec, "flavors").await;
     world
-        .until(live, "from a missing flavor to the word", async || {
-            word(&live.read().await) == "Waiting"
+        .until(live, "from a missing flavor to the status", async || {
+            status(&live.read().await) == "Waiting"
         })
         .await;
     assert_eq!(runtime(live).await, before, "what runs stays as it is");
@@ -191,9 +193,9 @@ pub(crate) async fn lose_the_workload(world: &World, live: &Live<'_>) {
 }
 
 /// The last message is done, and KEDA puts the workload to sleep.
-pub(crate) async fn nap(world: &World, live: &Live<'_>) {
+pub(crate) async fn scale_to_zero(world: &World, live: &Live<'_>) {
     world.purge(&live.name).await;
-    if world.has_keda("a nap") {
+    if world.has_keda("scaling to zero") {
         world
             .until(live, "from the last message to replica 0", async || {
                 replicas(live).await == 0
@@ -224,20 +226,20 @@ pub(crate) async fn lose_the_queue(world: &World, live: &Live<'_>) {
         .await;
 }
 
-/// A mistake in the spec: the actor says so and nothing changes; then it is repaired.
+/// A mistake in the spec: the actor reports it and nothing changes; then it is repaired.
 pub(crate) async fn make_a_mistake(world: &World, live: &Live<'_>, spec: &Value) {
     let before = live.objects().await;
     let bad = json!({"spec": {"scaling": {"advanced": {"formula": "queue"}}}});
     live.patch(&bad).await.expect("the API server sees nothing");
     world
-        .until(live, "from a mistake to the word", async || {
-            word(&live.read().await) == "ConfigError"
+        .until(live, "from a mistake to the status", async || {
+            status(&live.read().await) == "ConfigError"
         })
         .await;
     assert_eq!(live.objects().await, before, "what runs stays as it is");
     change(live, spec, "scaling").await;
     world
-        .until_settled(live, "from its repair to the word")
+        .until_settled(live, "from its repair to the status")
         .await;
     assert_eq!(live.objects().await, before, "and afterwards too");
 }
@@ -275,7 +277,7 @@ async fn wake_by_sqs(world: &World, live: &Live<'_>) {
     if world.has_keda("a pod for a message at SQS") {
         world
             .until(live, "and until a pod runs", async || {
-                replicas(live).await == 1 && word(&live.read().await) == "Running"
+                replicas(live).await == 1 && status(&live.read().await) == "Running"
             })
             .await;
     }

@@ -1,12 +1,12 @@
-//! How an actor goes, and how it comes back.
+//! Deletion and re-creation of an actor.
 
 use serde_json::{Value, json};
 use tests::live_actor::Live;
 
 use crate::chapters::{create, has_scalers};
-use crate::world::{World, word};
+use crate::world::{World, status};
 
-/// An actor is deleted: its scalers go before its queue does, and nothing is left.
+/// An actor is deleted: its scalers are deleted before its queue, and nothing is left.
 pub(crate) async fn delete(world: &World, live: &Live<'_>) {
     let queue_goes_last = async {
         world
@@ -14,7 +14,10 @@ pub(crate) async fn delete(world: &World, live: &Live<'_>) {
                 !world.has_queue(&live.name).await
             })
             .await;
-        assert!(!has_scalers(live).await, "the queue goes after the scalers");
+        assert!(
+            !has_scalers(live).await,
+            "the queue is deleted after the scalers"
+        );
     };
     tokio::join!(live.delete(), queue_goes_last);
     until_nothing_is_left(world, live).await;
@@ -27,7 +30,7 @@ pub(crate) async fn delete_from_sqs(world: &World, live: &Live<'_>) {
     until_nothing_is_left(world, live).await;
     assert!(
         !world.has_queue_at_sqs(&live.name).await,
-        "the queue is gone"
+        "the queue is deleted"
     );
 }
 
@@ -50,7 +53,7 @@ pub(crate) async fn leave_the_queue_and_come_back(world: &World, spec: &Value) {
             .until(
                 &second,
                 "from re-creation to a pod for the old message",
-                async || word(&second.read().await) == "Running",
+                async || status(&second.read().await) == "Running",
             )
             .await;
     } else {

@@ -1,4 +1,4 @@
-//! What the node says of pods when something is wrong with them.
+//! Statuses of pods that are not ready.
 
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
@@ -7,10 +7,10 @@ use test_cluster::objects;
 use tests::examples::documents;
 use tests::program::repository;
 
-/// Speaks for the node, which by itself says of every pod once that it runs.
+/// Writes statuses of pods in place of the node, which by itself reports every pod once as running.
 pub(crate) struct Kubelet {
     pods: Api<DynamicObject>,
-    words: Value,
+    statuses: Value,
 }
 
 impl Kubelet {
@@ -18,19 +18,19 @@ impl Kubelet {
     pub(crate) async fn of(client: &Client) -> Self {
         let any = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {}});
         let (pods, _) = objects::api_of(client, &any).await;
-        let words = documents(&repository().join("tests/story/pods.yaml")).remove(0);
-        Self { pods, words }
+        let statuses = documents(&repository().join("tests/story/pods.yaml")).remove(0);
+        Self { pods, statuses }
     }
 
     /// Says something else of every pod of an actor: a status of `tests/story/pods.yaml`.
-    pub(crate) async fn say(&self, actor: &str, what: &str) {
+    pub(crate) async fn report(&self, actor: &str, what: &str) {
         let of_actor = ListParams::default().labels(&format!("asya.sh/actor={actor}"));
         let pods = self.pods.list(&of_actor).await.expect("a list").items;
         assert!(!pods.is_empty(), "{actor} has pods");
         for pod in pods {
             let name = pod.metadata.name.unwrap_or_default();
-            let said = write_status(&self.pods, &name, &self.words[what]).await;
-            said.unwrap_or_else(|error| panic!("{name}: {error}"));
+            let written = write_status(&self.pods, &name, &self.statuses[what]).await;
+            written.unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
 

@@ -1,10 +1,13 @@
-//! The life of actors on real parts: API server, controllers of Deployments, scheduler and node,
+//! The lifecycle of actors on real components: API server, controllers of Deployments, scheduler and node,
 //! Crossplane core and its RBAC manager, our packages from a registry, our functions over mTLS, our
 //! provider, RabbitMQ, moto for SQS, and KEDA's operator where it is built.
 //!
 //! Packages are installed the normal way, and core, RBAC manager and provider have the rights that
-//! users give them. Nobody runs pods: the node says that they run, and the test runs our programs.
-//! `cargo xtask e2e` builds all of it and plays the story, whose times are printed.
+//! users give them. No pods run: the node reports them as running, and the test runs our programs.
+//! `cargo xtask e2e` builds all of it and runs the story, whose times are printed.
+//!
+//! The chapters of a story depend on their order: each continues with the actor and the settings that
+//! the one before has left, as users' actors do. Starting everything takes longer than any chapter.
 
 mod borrowed;
 mod chapters;
@@ -23,8 +26,8 @@ use tests::program::repository;
 use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_actor_lives_as_its_documents_tell() {
-    if is_told_elsewhere("an_actor_lives_as_its_documents_tell") {
+async fn an_actor_is_reconciled_from_its_creation_to_its_re_creation() {
+    if is_skipped_or_run_elsewhere("an_actor_is_reconciled_from_its_creation_to_its_re_creation") {
         return;
     }
     let world = World::start("asya", Rights::Managed).await;
@@ -33,12 +36,12 @@ async fn an_actor_lives_as_its_documents_tell() {
     let echo = chapters::create(&world, "echo", &spec).await;
     echo.check_that_the_spec_is_as_the_user_wrote_it(&spec)
         .await;
-    chapters::wake(&world, &echo).await;
-    chapters::trouble(&world, &echo).await;
+    chapters::scale_from_zero(&world, &echo).await;
+    chapters::crash(&world, &echo).await;
     chapters::update(&world, &echo, &mut spec).await;
     chapters::wait_for_a_flavor(&world, &echo, &mut spec).await;
     chapters::lose_the_workload(&world, &echo).await;
-    chapters::nap(&world, &echo).await;
+    chapters::scale_to_zero(&world, &echo).await;
     chapters::lose_the_queue(&world, &echo).await;
     chapters::change_a_flavor(&world, &echo).await;
     chapters::make_a_mistake(&world, &echo, &spec).await;
@@ -52,19 +55,19 @@ async fn an_actor_lives_as_its_documents_tell() {
     borrowed::borrow_a_workload(&world).await;
 }
 
-/// Shorter: what differs is how actors are made known, and where their conditions go. Here nobody
-/// manages rights.
+/// Shorter: what differs is how actors are defined, and where their conditions are. There is no RBAC
+/// manager here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_actor_that_is_a_claim_comes_changes_and_goes() {
-    if is_told_elsewhere("an_actor_that_is_a_claim_comes_changes_and_goes") {
+async fn a_claim_is_reconciled_from_its_creation_to_its_deletion() {
+    if is_skipped_or_run_elsewhere("a_claim_is_reconciled_from_its_creation_to_its_deletion") {
         return;
     }
     let world = World::start("asya-legacy", Rights::ByHand).await;
     let mut spec = actor();
 
     let echo = chapters::create(&world, "echo", &spec).await;
-    chapters::wake(&world, &echo).await;
-    chapters::trouble(&world, &echo).await;
+    chapters::scale_from_zero(&world, &echo).await;
+    chapters::crash(&world, &echo).await;
     chapters::update(&world, &echo, &mut spec).await;
     ends::delete(&world, &echo).await;
     world.check_that_all_had_their_rights().await;
@@ -72,10 +75,10 @@ async fn an_actor_that_is_a_claim_comes_changes_and_goes() {
 
 /// Whether a test has nothing to do, since real components are left out, or since it has been run in
 /// a network of its own. One at a time: each fills a machine.
-fn is_told_elsewhere(test: &str) -> bool {
+fn is_skipped_or_run_elsewhere(test: &str) -> bool {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    components::is_skipped("the life of an actor") || !namespace::is_inside(test)
+    components::is_skipped("the lifecycle of an actor") || !namespace::is_inside(test)
 }
 
 /// What the user of the story writes.

@@ -16,7 +16,7 @@ use tests::stack::Stack;
 use crate::fail;
 use crate::kubelet::Kubelet;
 
-/// How long anything may take: core looks at flavors once a minute, and later after errors.
+/// How long anything may take: core reads flavors once a minute, and later after errors.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A cluster with everything, and brokers.
@@ -37,7 +37,7 @@ impl World {
         let start = Instant::now();
         let stack = Stack::install(configuration, rights);
         let (mut stack, broker, moto) = tokio::join!(stack, RabbitMq::start(), Moto::start());
-        told(start, "all packages are healthy, from nothing");
+        print_time(start, "all packages are healthy, from nothing");
         let has_keda = !keda::is_skipped("what needs KEDA's operator");
         let keda = if has_keda {
             Some(Keda::start(&stack.cluster).await)
@@ -59,7 +59,7 @@ impl World {
         let flavors = repository().join("tests/story/flavors.yaml");
         world.stack.apply_file(&flavors).await;
         world.refused = world.stack.refusals().await;
-        told(start, "all is started, from nothing");
+        print_time(start, "everything is started, from nothing");
         world
     }
 
@@ -74,7 +74,7 @@ impl World {
         actor::yaml::documents(&text).expect("YAML")
     }
 
-    /// Whether KEDA is at work; says what is left out if it is not.
+    /// Whether KEDA runs; records what is skipped if it does not.
     pub(crate) fn has_keda(&self, what: &str) -> bool {
         if self.keda.is_none() {
             println!("left out, since it needs KEDA's operator: {what}");
@@ -93,9 +93,9 @@ impl World {
 
     /// How many messages wait in an actor's queue, which stay there.
     pub(crate) async fn waiting(&self, actor: &str) -> usize {
-        let look = json!({"count": 10, "ackmode": "ack_requeue_true", "encoding": "auto"});
+        let request = json!({"count": 10, "ackmode": "ack_requeue_true", "encoding": "auto"});
         let path = format!("queues/%2F/asya-{actor}/get");
-        let (_, messages) = self.broker.ask("POST", &path, Some(&look)).await;
+        let (_, messages) = self.broker.ask("POST", &path, Some(&request)).await;
         messages.as_array().map_or(0, Vec::len)
     }
 
@@ -150,25 +150,29 @@ impl World {
             if start.elapsed() > PATIENCE {
                 let found = actor.read().await;
                 let status = &found["status"];
-                fail(self, actor, &format!("in vain until {what}: {status:#}"));
+                fail(
+                    self,
+                    actor,
+                    &format!("waited without success until {what}: {status:#}"),
+                );
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        told(start, what);
+        print_time(start, what);
     }
 
-    /// Waits until it is so of an actor that may be gone, and prints how long that took.
+    /// Like [`until`](Self::until), for an actor that may be deleted.
     pub(crate) async fn until_after(&self, what: &str, mut is_so: impl AsyncFnMut() -> bool) {
         let start = Instant::now();
         while !is_so().await {
             assert!(
                 start.elapsed() < PATIENCE,
-                "in vain: {what}\n{}",
+                "waited without success: {what}\n{}",
                 self.log()
             );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        told(start, what);
+        print_time(start, what);
     }
 
     /// Waits until an actor has nothing to do but to wait for messages.
@@ -177,7 +181,7 @@ impl World {
         self.until(actor, what, async || {
             let found = actor.read().await;
             if has_keda {
-                word(&found) == "Napping"
+                status(&found) == "Napping"
             } else {
                 is_true(&found, "TransportReady") && is_true(&found, "WorkloadReady")
             }
@@ -200,12 +204,12 @@ impl World {
 }
 
 /// Prints how long something took.
-pub(crate) fn told(start: Instant, what: &str) {
+pub(crate) fn print_time(start: Instant, what: &str) {
     println!("{:7.1} s  {what}", start.elapsed().as_secs_f64());
 }
 
-/// The word that an actor's users see; empty before the first.
-pub(crate) fn word(actor: &Value) -> &str {
+/// The status that an actor's users see; empty before the first one.
+pub(crate) fn status(actor: &Value) -> &str {
     let ready = condition(actor, "ActorReady");
     ready
         .and_then(|ready| ready["reason"].as_str())

@@ -44,9 +44,9 @@ pub(crate) async fn measure() {
         tokio::time::sleep(SETTLING).await;
         let before = asked();
         tokio::time::sleep(SETTLING).await;
-        let now = program.look("").provider;
+        let now = program.measure("").provider;
         println!(
-            "  beside {others} workloads of others: {until_ready} requests until all is looked at, {} in the second \
+            "  beside {others} workloads of others: {until_ready} requests until all are observed, {} in the second \
              minute; {:.1} MiB resident, {:.1} MiB at most",
             asked() - before,
             mebibytes(now.resident),
@@ -61,18 +61,19 @@ pub(crate) async fn measure() {
     );
 }
 
-/// The program, when all bindings are ready and it has looked at each.
+/// The program, when all bindings are ready and each was reconciled.
 async fn bound(program: Program) -> Program {
     program
-        .until("all bindings are ready and were looked at", |metrics| {
-            let passes = "controller_runtime_reconcile_total{controller=\"workloadbinding\"";
-            ready(metrics) == BINDINGS && sum(metrics, passes) >= BINDINGS
+        .until("all bindings are ready and were reconciled", |metrics| {
+            let reconciliations =
+                "controller_runtime_reconcile_total{controller=\"workloadbinding\"";
+            ready(metrics) == BINDINGS && sum(metrics, reconciliations) >= BINDINGS
         })
         .await;
     program
 }
 
-/// Makes Deployments whose rollout is done, as far as their status tells.
+/// Makes Deployments whose rollout is done, as far as their status reports.
 async fn make_deployments(client: &Client, prefix: &str, number: usize) {
     let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
     let variables: Vec<Value> = (0..20)

@@ -16,7 +16,7 @@
 mod bindings;
 mod program;
 mod queues;
-#[path = "../rig/mod.rs"]
+#[path = "../integration/rig/mod.rs"]
 mod rig;
 
 use rig::moto::{Moto, REGION};
@@ -75,7 +75,7 @@ async fn fifty_bindings_beside_five_thousand_workloads() {
 }
 
 /// Classic queues: a quorum queue of one node is a Raft log of its own, whose cost is the broker's and
-/// tells nothing of the provider, which asks the same of both.
+/// reports nothing about the provider, which asks the same of both.
 async fn queues_of_rabbitmq(plan: Plan) {
     let cluster = rig::cluster::Cluster::start().await;
     let (rabbitmq, ()) = tokio::join!(RabbitMq::start(), cluster.install_kinds());

@@ -18,7 +18,7 @@ pub(crate) struct Program {
 }
 
 /// What was counted at one moment.
-pub(crate) struct Look {
+pub(crate) struct Measurement {
     pub(crate) at: Instant,
     pub(crate) provider: Usage,
     pub(crate) broker: Usage,
@@ -49,24 +49,27 @@ impl Program {
         String::from_utf8(output.unwrap().stdout).unwrap()
     }
 
-    /// Waits until its metrics say so.
+    /// Waits until its metrics fulfil `holds`.
     ///
     /// # Panics
     /// When they do not in time.
     pub(crate) async fn until(&self, what: &str, holds: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !holds(&self.metrics()) {
-            assert!(Instant::now() < deadline, "waited in vain until {what}");
+            assert!(
+                Instant::now() < deadline,
+                "waited without success until {what}"
+            );
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
     }
 
     /// What it has cost until now, and the broker, which is the program of that name.
-    pub(crate) fn look(&self, broker: &str) -> Look {
+    pub(crate) fn measure(&self, broker: &str) -> Measurement {
         let metrics = self.metrics();
-        let usages = usage::look();
+        let usages = usage::measure();
         let of = |name: &str| usages.get(name).copied().unwrap_or_default();
-        Look {
+        Measurement {
             at: Instant::now(),
             provider: of("provider-asya"),
             broker: of(broker),

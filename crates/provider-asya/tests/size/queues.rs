@@ -11,7 +11,7 @@ use kube::{Api, Client, ResourceExt as _};
 use provider_asya::kinds::{ProviderConfig, Queue};
 use serde_json::{Value, json};
 
-use crate::program::{Look, Program, mebibytes, ready, sum};
+use crate::program::{Measurement, Program, mebibytes, ready, sum};
 use crate::rig::{self, provider_fixture};
 
 /// What is allowed with a thousand queues, and what each further one may add, in KiB.
@@ -79,11 +79,20 @@ pub(crate) async fn measure(cluster: &rig::cluster::Cluster, kind: &Kind, plan: 
     rest(&program, kind, plan).await;
     drop(program);
 
-    let program = found_again(start(), kind, plan, "start → as many passes as queues").await;
+    let program = found_again(
+        start(),
+        kind,
+        plan,
+        "start → as many reconciliations as queues",
+    )
+    .await;
     if plan.pods > 0 {
         drop(program);
         make_pods(&client, plan.pods).await;
-        let title = format!("start beside {} pods → as many passes as queues", plan.pods);
+        let title = format!(
+            "start beside {} pods → as many reconciliations as queues",
+            plan.pods
+        );
         let program = found_again(start(), kind, plan, &title).await;
         change(&client, kind, plan, &program).await;
     } else {
@@ -95,9 +104,9 @@ pub(crate) async fn measure(cluster: &rig::cluster::Cluster, kind: &Kind, plan: 
 async fn found_again(program: Program, kind: &Kind, plan: &Plan, title: &str) -> Program {
     let found = Stretch::begin(None, kind);
     program
-        .until("there were as many passes as queues", |metrics| {
-            let passes = "controller_runtime_reconcile_total{controller=\"queue\"";
-            sum(metrics, passes) >= plan.queues
+        .until("there were as many reconciliations as queues", |metrics| {
+            let reconciliations = "controller_runtime_reconcile_total{controller=\"queue\"";
+            sum(metrics, reconciliations) >= plan.queues
         })
         .await;
     found.end(title, &program, plan);
@@ -157,11 +166,11 @@ fn is_changed(queue: &Value) -> bool {
 const HEAD: &str = "| What | Time | Provider: processor | resident, at most | Requests to the API server \
     | Calls to the broker | Broker: processor | resident |\n|---|---|---|---|---|---|---|---|";
 
-/// A stretch of time of which the costs are told.
+/// A stretch of time whose costs are printed.
 struct Stretch<'a> {
     kind: &'a Kind,
     /// Nothing where the program begins with it.
-    before: Option<Look>,
+    before: Option<Measurement>,
     begun: std::time::Instant,
     broker: test_cluster::usage::Usage,
 }
@@ -169,10 +178,10 @@ struct Stretch<'a> {
 impl<'a> Stretch<'a> {
     fn begin(program: Option<&Program>, kind: &'a Kind) -> Self {
         test_cluster::usage::forget_peaks();
-        let usages = test_cluster::usage::look();
+        let usages = test_cluster::usage::measure();
         Self {
             kind,
-            before: program.map(|program| program.look(kind.broker)),
+            before: program.map(|program| program.measure(kind.broker)),
             begun: std::time::Instant::now(),
             broker: usages.get(kind.broker).copied().unwrap_or_default(),
         }
@@ -183,7 +192,7 @@ impl<'a> Stretch<'a> {
     /// # Panics
     /// When the provider is too large.
     fn end(self, title: &str, program: &Program, plan: &Plan) {
-        let now = program.look(self.kind.broker);
+        let now = program.measure(self.kind.broker);
         let (provider, requests, calls) = self.before.map_or_else(Default::default, |before| {
             (before.provider, before.requests, before.calls)
         });
