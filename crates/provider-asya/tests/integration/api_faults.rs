@@ -5,7 +5,7 @@ use crate::rig::{self, Shared};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use crate::rig::api_faults::Fault;
+use crate::rig::api_faults::ApiFault;
 use crate::rig::provider_fixture::{self, ProviderFixture, Queues};
 use crate::rig::rabbitmq::RabbitMq;
 use provider_asya::kinds::ProviderConfig;
@@ -35,7 +35,7 @@ impl Fixture {
 
 /// Queues are reconciled after the fault, and none is lost. `name` is part of the names of everything
 /// that the test makes.
-fn queues_survive(name: &'static str, fault: Fault) {
+fn queues_survive(name: &'static str, fault: ApiFault) {
     FIXTURE.run_alone(async |fixture| {
         let Fixture { provider, broker } = fixture;
         Case::new(name, provider, broker).await.run(fault).await;
@@ -44,41 +44,41 @@ fn queues_survive(name: &'static str, fault: Fault) {
 
 #[test]
 fn queues_survive_an_api_server_that_does_not_answer() {
-    queues_survive("unreachable", Fault::Gone);
+    queues_survive("unreachable", ApiFault::Gone);
 }
 
 #[test]
 fn queues_survive_watches_that_end_at_once() {
-    queues_survive("watches", Fault::WatchesEnd);
+    queues_survive("watches", ApiFault::WatchesEnd);
 }
 
 #[test]
 fn queues_survive_answers_to_writes_that_are_lost() {
-    queues_survive("lost", Fault::AnswersLost);
+    queues_survive("lost", ApiFault::AnswersLost);
 }
 
 #[test]
 fn queues_survive_conflicts_of_every_write() {
     let text = "the object has been modified";
-    queues_survive("conflict", Fault::Refused(409, "Conflict", text));
+    queues_survive("conflict", ApiFault::Refused(409, "Conflict", text));
 }
 
 #[test]
 fn queues_survive_an_api_server_that_asks_for_fewer_requests() {
-    let fault = Fault::AllRefused(429, "TooManyRequests", "too many requests");
+    let fault = ApiFault::AllRefused(429, "TooManyRequests", "too many requests");
     queues_survive("busy", fault);
 }
 
 #[test]
 fn queues_survive_a_full_disk_of_etcd() {
     let text = "etcdserver: mvcc: database space exceeded";
-    queues_survive("full", Fault::Refused(500, "InternalError", text));
+    queues_survive("full", ApiFault::Refused(500, "InternalError", text));
 }
 
 #[test]
 fn queues_survive_missing_rights_of_the_provider() {
     let text = "user cannot patch resource";
-    queues_survive("forbidden", Fault::Refused(403, "Forbidden", text));
+    queues_survive("forbidden", ApiFault::Refused(403, "Forbidden", text));
 }
 
 /// One fault and its queues, in a namespace of its own.
@@ -107,7 +107,7 @@ impl<'a> Case<'a> {
 
     /// During the fault one queue is unchanged, one is changed, one deleted, one created, and one
     /// deleted at the broker.
-    async fn run(&self, fault: Fault) {
+    async fn run(&self, fault: ApiFault) {
         let before = ["kept", "changed", "deleted", "hit"];
         for name in before {
             self.make(name).await;
@@ -136,7 +136,7 @@ impl<'a> Case<'a> {
             assert!(self.broker.has(&path).await, "{name}");
         }
 
-        self.provider.api_faults.set(Fault::None);
+        self.provider.api_faults.set(ApiFault::None);
         let start = Instant::now();
         let letters = self.queue("changed-dlq");
         rig::until("the change is written", || async {

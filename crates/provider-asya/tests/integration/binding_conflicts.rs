@@ -108,8 +108,9 @@ fn the_provider_gives_up_if_a_controller_reverts_again_and_again() {
 
 /// Waits until the provider has stopped, as it does after the sixth time.
 async fn stopped(site: &Site, start: Timestamp) {
-    let text =
-        format!("field manager {OWNER:?} removed what was injected into Deployment \"llm\" 6 times");
+    let text = format!(
+        "field manager {OWNER:?} removed what was injected into Deployment \"llm\" 6 times"
+    );
     let binding = site.until_condition("embedder", "GaveUp", &text).await;
     let known = binding.status.at_provider;
     assert_eq!(known.conflict_count, Some(CONFLICTS_MAX + 1));

@@ -84,7 +84,10 @@ fn an_apply_for_a_replaced_or_missing_workload_changes_nothing() {
                 name: name.to_owned(),
             };
             let uid = "2f0e5c5a-0000-4000-8000-000000000000";
-            for intent in [addition.intent(&workload, uid), intent::empty(&workload, uid)] {
+            for intent in [
+                addition.intent(&workload, uid),
+                intent::empty(&workload, uid),
+            ] {
                 let (workloads, intent) = (site.workloads("Deployment"), Patch::Apply(intent));
                 let applied = workloads.patch(name, &manager, &intent).await;
                 let Err(kube::Error::Api(status)) = applied else {

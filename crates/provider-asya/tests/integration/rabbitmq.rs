@@ -8,7 +8,9 @@ use provider_asya::owner::OwnerTag;
 use provider_asya::transport::rabbitmq::api::Answer;
 use provider_asya::transport::rabbitmq::definition::QueueDefinition;
 use provider_asya::transport::rabbitmq::{Broker, RabbitMqExternal};
-use provider_asya::transport::{Depth, ExternalQueue as _, TransportError, ObservedQueue, Ownership, Observation};
+use provider_asya::transport::{
+    Depth, ExternalQueue as _, Observation, ObservedQueue, Ownership, TransportError,
+};
 use serde_json::json;
 
 /// Time in which the broker counts the messages of every queue that works.
@@ -323,7 +325,10 @@ fn an_interrupted_declaration_is_repaired() {
             .await
             .unwrap();
         let error = queue.create().await.unwrap_err();
-        assert!(matches!(error, TransportError::NeverCounted { .. }), "{error}");
+        assert!(
+            matches!(error, TransportError::NeverCounted { .. }),
+            "{error}"
+        );
         let binding = [bindings.as_slice(), &["x"]].concat();
         broker.api.delete(&binding).await.unwrap();
         rig::until("the queue is repaired", || async {
@@ -455,6 +460,9 @@ fn a_broker_that_does_not_listen_is_unreachable() {
             .observe(Depth::Quick)
             .await
             .unwrap_err();
-        assert!(matches!(error, TransportError::Unreachable { .. }), "{error}");
+        assert!(
+            matches!(error, TransportError::Unreachable { .. }),
+            "{error}"
+        );
     });
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::rig::fake_sqs::FakeSqs;
 use crate::rig::moto::{Moto, REGION};
 use provider_asya::owner::OwnerTag;
-use provider_asya::transport::sqs::{Service, SqsExternal, QueueDefinition};
+use provider_asya::transport::sqs::{QueueDefinition, Service, SqsExternal};
 use provider_asya::transport::{
-    Depth, DriftKind, ExternalQueue as _, TransportError, ObservedQueue, Ownership, Observation,
+    Depth, DriftKind, ExternalQueue as _, Observation, ObservedQueue, Ownership, TransportError,
 };
 use serde_json::json;
 
@@ -54,7 +54,10 @@ fn a_created_queue_is_observed_without_drift() {
         queue.create().await.unwrap();
         queue.create().await.unwrap(); // as after a crash
         let seen = found(&queue, Depth::Full).await;
-        assert_eq!(seen.owner, Ownership::OwnedBy("east/shop/asya-made".to_owned()));
+        assert_eq!(
+            seen.owner,
+            Ownership::OwnedBy("east/shop/asya-made".to_owned())
+        );
         assert_eq!((seen.drift.as_slice(), seen.held), ([].as_slice(), Some(0)));
         assert_eq!(seen.location.account_id.as_deref(), Some("123456789012"));
         let (sqs, _) = moto.clients();
@@ -120,7 +123,10 @@ fn a_queue_of_another_owner_is_refused() {
             "{error}"
         );
         let seen = found(&queue, Depth::Full).await;
-        assert_eq!(seen.owner, Ownership::OwnedBy("east/shop/asya-owned".to_owned()));
+        assert_eq!(
+            seen.owner,
+            Ownership::OwnedBy("east/shop/asya-owned".to_owned())
+        );
     });
 }
 
@@ -146,7 +152,10 @@ fn an_unowned_queue_is_adopted_with_its_messages() {
         assert_eq!(found(&queue, Depth::Full).await.owner, Ownership::Unowned);
         queue.update().await.unwrap();
         let seen = found(&queue, Depth::Full).await;
-        assert_eq!(seen.owner, Ownership::OwnedBy("east/shop/asya-old".to_owned()));
+        assert_eq!(
+            seen.owner,
+            Ownership::OwnedBy("east/shop/asya-old".to_owned())
+        );
         assert_eq!((seen.drift.as_slice(), seen.held), ([].as_slice(), Some(1)));
     });
 }
@@ -229,7 +238,10 @@ fn an_unknown_account_is_no_other_account_and_a_failing_sts_is_an_error() {
         let of_none = absent_with_sts_at(&fake.endpoint).await;
         assert_eq!(of_none.unwrap(), Observation::Missing, "it knows no STS");
         let error = absent_with_sts_at("http://127.0.0.1:1").await.unwrap_err();
-        assert!(matches!(error, TransportError::Unreachable { .. }), "{error}");
+        assert!(
+            matches!(error, TransportError::Unreachable { .. }),
+            "{error}"
+        );
     });
 }
 

@@ -168,12 +168,7 @@ async fn until_the_service_accepts_calls(
     sqs.refuse("DeleteQueue", refusal);
     queues.delete("cart").await;
     queues
-        .until_condition(
-            "cart",
-            SYNCED,
-            "False",
-            "throttles calls to delete queue",
-        )
+        .until_condition("cart", SYNCED, "False", "throttles calls to delete queue")
         .await;
     assert_eq!(sqs.names(), ["asya-cart"], "{refusal:?}");
     sqs.accept();

@@ -18,7 +18,7 @@ use tower::{BoxError, Layer, Service};
 
 /// What becomes of the provider's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TransportError {
+pub enum ApiFault {
     /// They are answered.
     None,
     /// Nobody takes them, and watches that are open end.
@@ -33,7 +33,7 @@ pub enum TransportError {
     AllRefused(u16, &'static str, &'static str),
 }
 
-impl TransportError {
+impl ApiFault {
     fn ends_watches(self) -> bool {
         matches!(self, Self::Gone | Self::WatchesEnd)
     }
@@ -59,14 +59,14 @@ impl TransportError {
 /// The fault that is there now. All clones are of one way.
 #[derive(Debug, Clone)]
 pub struct ApiFaults {
-    now: watch::Sender<TransportError>,
+    now: watch::Sender<ApiFault>,
     met: Arc<AtomicU64>,
 }
 
 impl Default for ApiFaults {
     fn default() -> Self {
         Self {
-            now: watch::Sender::new(TransportError::None),
+            now: watch::Sender::new(ApiFault::None),
             met: Arc::default(),
         }
     }
@@ -74,7 +74,7 @@ impl Default for ApiFaults {
 
 impl ApiFaults {
     /// From now on it is this one.
-    pub fn set(&self, fault: TransportError) {
+    pub fn set(&self, fault: ApiFault) {
         self.met.store(0, Ordering::Relaxed);
         self.now.send_replace(fault);
     }
@@ -134,7 +134,7 @@ where
         let (answer, faults) = (self.inner.call(request), self.faults.clone());
         Box::pin(async move {
             let answer = answer.await?;
-            if fault == TransportError::AnswersLost && is_write {
+            if fault == ApiFault::AnswersLost && is_write {
                 faults.meet();
                 return Err("connection closed before message completed".into());
             }
