@@ -42,8 +42,8 @@ pub struct Timings {
     pub dead_letters: Duration,
     /// Time for which a queue must be observed empty before it counts as empty (default 60s).
     pub empty_for: Duration,
-    /// Longest wait for the deletion of an actor's scalers before its queue is deleted
-    /// (default 2m).
+    /// Longest wait for the deletion of an actor's scalers before its queue is deleted, or its target
+    /// restored (default 2m).
     pub scalers: Duration,
     /// Interval after which a Secret with credentials is read again (default 60s).
     pub credentials: Duration,

@@ -2,6 +2,7 @@
 //!
 //! - [`queue`], [`binding`], [`health`] and [`config`] run one controller each;
 //! - `managed` is what their reconcilers share: status writes, events, state, requeues;
+//! - `scalers` finds the scalers of an actor that is deleted;
 //! - [`connect`] makes clients of brokers from ProviderConfigs, `usage` records their use;
 //! - `watch_cache` holds pods, workloads and scalers of the cluster;
 //! - [`Context`] is what all controllers of a process share.
@@ -13,6 +14,7 @@ mod context;
 pub mod health;
 mod managed;
 pub mod queue;
+mod scalers;
 mod usage;
 mod watch_cache;
 

@@ -154,7 +154,7 @@ fn a_second_binding_of_an_actor_is_refused() {
     let second = json!({"actor": "embedder", "strategy": "Inject", "template": template("embedder", "a:1"),
         "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"}});
     site.make_binding("later", second).await;
-    let text = "WorkloadBinding \"embedder\" binds actor \"embedder\" already";
+    let text = "WorkloadBinding \"embedder\" already binds actor \"embedder\"";
     site.until_condition("later", "AlreadyBound", text).await;
     site.delete::<WorkloadBinding>("later").await;
     site.until_deleted::<WorkloadBinding>("later").await;

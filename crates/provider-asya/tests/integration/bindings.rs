@@ -11,7 +11,7 @@ use actor::managed::{FINALIZER, READY, SYNCED};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kube::ResourceExt as _;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use provider_asya::kinds::WorkloadBinding;
 use serde_json::{Value, json};
 
@@ -409,6 +409,46 @@ fn a_foreign_scaler_of_the_target_is_reported() {
         binding.status.at_provider.foreign_scaler.is_none()
     })
     .await;
+    });
+}
+
+/// Otherwise the provider's write may collide with the one by which KEDA restores the replicas.
+#[test]
+fn a_target_is_restored_after_the_scalers_of_the_actor_are_deleted() {
+    shared::run("WorkloadBinding objects", async {
+        let fixture = BindingFixture::start_granted(timings()).await;
+        fixture.cluster.install_keda().await;
+        let site = fixture.site("kept").await;
+        let before = site.make("Deployment", "llm").await;
+        let scaler = json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
+            "metadata": {"name": "embedder", "namespace": "kept",
+                "labels": {"asya.sh/actor": "embedder"}, "finalizers": ["finalizer.keda.sh"]},
+            "spec": {"scaleTargetRef": {"name": "llm"},
+                "triggers": [{"type": "cpu", "metadata": {"value": "50"}}]}});
+        test_cluster::objects::apply(&fixture.client, &scaler)
+            .await
+            .unwrap();
+        let template = template("embedder", "a:1");
+        site.bind("embedder", "Deployment", "llm", Some(template))
+            .await;
+        site.until_ready("embedder").await;
+        site.delete::<WorkloadBinding>("embedder").await;
+        let text = "waits until the actor's scalers are deleted";
+        site.until_condition("embedder", "Deleting", text).await;
+        let (scalers, _) = test_cluster::objects::api_of(&fixture.client, &scaler).await;
+        let parameters = DeleteParams::default();
+        scalers.delete("embedder", &parameters).await.unwrap();
+        site.until_reconciled("embedder", "deleting").await;
+        let bound = site.get("Deployment", "llm").await;
+        assert_eq!(containers(&bound).len(), 3, "KEDA has not restored it yet");
+        let restored = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        let restore = scalers.patch("embedder", &PatchParams::default(), &restored);
+        restore.await.unwrap();
+        site.until_deleted::<WorkloadBinding>("embedder").await;
+        assert_eq!(
+            settled(site.get("Deployment", "llm").await),
+            settled(before)
+        );
     });
 }
 

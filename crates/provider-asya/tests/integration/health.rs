@@ -345,7 +345,7 @@ fn a_volume_that_blocks_a_pod_is_named() {
             }
         };
         // Nothing changes any more: the object is reconciled by time.
-        let missing = message("PersistentVolumeClaim \"models\" does not exist");
+        let missing = message("PersistentVolumeClaim \"models\" is not there");
         fixture
             .until_observed("blocked", "misses the claim", missing)
             .await;

@@ -262,7 +262,10 @@ fn a_deleted_dead_letter_queue_is_recreated_and_a_foreign_one_is_not_taken() {
             .iter()
             .map(|drift| (drift.what.as_str(), drift.have.as_str(), drift.kind))
             .collect();
-        assert_eq!(found_drift, [("deadLetter", "absent", DriftKind::Settable)]);
+        assert_eq!(
+            found_drift,
+            [("deadLetter", "missing", DriftKind::Settable)]
+        );
         queue.update().await.unwrap();
         let dead_lettered =
             async |depth| found(&queue, depth).await.counters.unwrap().dead_lettered;

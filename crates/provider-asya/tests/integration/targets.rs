@@ -237,9 +237,27 @@ fn another_version_is_read_once_the_preferred_one_is_not_served() {
         let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
         let name = "workspaces.kaito.sh";
         let parameters = PatchParams::default();
-        definitions.patch(name, &parameters, &patch).await.unwrap();
+        definitions
+            .patch(name, &parameters, &serve(false))
+            .await
+            .unwrap();
         rig::until("the other version is read", || async {
             (version().await == "kaito.sh/v1alpha1").then_some(())
+        })
+        .await;
+        // As other tests need it.
+        definitions
+            .patch(name, &parameters, &serve(true))
+            .await
+            .unwrap();
+        rig::until("the preferred version is read again", || async {
+            let reader = Targets::new(client.clone());
+            let read = reader.read(&namespace, &query).await;
+            let found = read.ok()?;
+            let QueryResult::Objects(objects) = found else {
+                return None;
+            };
+            (objects[0]["apiVersion"] == "kaito.sh/v1beta1").then_some(())
         })
         .await;
     });

@@ -1,6 +1,14 @@
-//! The last reconcile of a binding: remove what was injected, then the finalizer.
+//! Deletion of a binding: wait for the actor's scalers, remove what was injected, then the finalizer.
+//!
+//! When its ScaledObject is deleted, KEDA reads the target's scale and writes the replicas that it had
+//! before. If anyone writes the target between the two, the API server refuses KEDA's write, and KEDA
+//! tries it once only (observed with KEDA 2.21): the target would stay at zero replicas. So nothing is
+//! removed from the target before KEDA is done.
+
+use std::time::Duration;
 
 use actor::managed::FINALIZER;
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 
 use super::apply::ApplyError;
@@ -8,6 +16,7 @@ use super::bound_workloads::BoundWorkload;
 use super::reconcile::{EarlyExit, Reconciler};
 use crate::conditions::ConditionUpdate;
 use crate::controller::managed::writes;
+use crate::controller::scalers;
 use crate::policies::Policies;
 use crate::requeue::Requeue;
 
@@ -19,6 +28,14 @@ impl Reconciler<'_> {
             return Err(EarlyExit::Deleted);
         }
         self.refresh().await?;
+        if self.scalers_remain().await? {
+            let message =
+                "waits until the actor's scalers are deleted: they restore the target's replicas";
+            let condition = ConditionUpdate::deleting(Some(message.to_owned()));
+            self.managed.set_condition(condition);
+            self.managed.set_condition(ConditionUpdate::synced());
+            return Ok(Requeue::Backoff);
+        }
         self.managed.set_condition(ConditionUpdate::deleting(None));
         // What an older binding of the actor injected stays.
         if self.older_binding().is_none() {
@@ -37,6 +54,23 @@ impl Reconciler<'_> {
         let managed = &self.managed;
         writes::finalizer(&managed.api, &managed.object, FINALIZER, false).await?;
         Err(EarlyExit::Deleted)
+    }
+
+    /// Whether scalers of the actor exist. After [`Timings::scalers`] nobody waits for them.
+    ///
+    /// [`Timings::scalers`]: crate::timings::Timings::scalers
+    async fn scalers_remain(&self) -> Result<bool, EarlyExit> {
+        let provider = &self.context.provider;
+        let requested = &self.managed.object.metadata.deletion_timestamp;
+        let age = requested
+            .as_ref()
+            .map(|requested| Timestamp::now().duration_since(requested.0));
+        let age = age.and_then(|age| Duration::try_from(age).ok());
+        if age.unwrap_or_default() >= provider.timings.scalers {
+            return Ok(false);
+        }
+        let actor = &self.spec().actor;
+        Ok(scalers::remain(&provider.client, &self.namespace, actor).await?)
     }
 
     /// Leaves what was injected to the owners of the workloads. Without the right to do so, the object is

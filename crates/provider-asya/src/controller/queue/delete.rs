@@ -7,10 +7,10 @@ use kube::ResourceExt as _;
 use tokio::time::Instant;
 
 use super::reconcile::{EarlyExit, Reconciler};
-use super::scalers;
 use crate::conditions::ConditionUpdate;
 use crate::controller::connect::Connection;
 use crate::controller::managed::writes;
+use crate::controller::scalers;
 use crate::plan::{Deletion, Waiting};
 use crate::requeue::Requeue;
 use crate::transport::Observation;

@@ -5,7 +5,6 @@ mod delete;
 mod execute;
 mod observe;
 mod reconcile;
-mod scalers;
 mod state;
 
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! The scalers of an actor, which read its queue until they are deleted.
+//! The scalers of an actor. Until they are deleted, KEDA reads the actor's queue and scales its workload.
 
 use kube::api::{ApiResource, ListParams, PartialObjectMeta};
 use kube::core::GroupVersionKind;
@@ -6,12 +6,16 @@ use kube::{Api, Client};
 
 /// Whether a ScaledObject or TriggerAuthentication of the actor exists.
 ///
-/// Without KEDA there are none. Without the right to list them the answer is no, and the log contains
-/// it.
+/// Without KEDA there are none. Without the right to list them the result is `false`, and the log
+/// contains that.
 ///
 /// # Errors
 /// The API server does not answer.
-pub(super) async fn remain(client: &Client, namespace: &str, actor: &str) -> kube::Result<bool> {
+pub(in crate::controller) async fn remain(
+    client: &Client,
+    namespace: &str,
+    actor: &str,
+) -> kube::Result<bool> {
     for kind in ["ScaledObject", "TriggerAuthentication"] {
         let (group, version) = actor::KEDA_API_VERSION.split_once('/').unwrap_or_default();
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
@@ -29,7 +33,7 @@ pub(super) async fn remain(client: &Client, namespace: &str, actor: &str) -> kub
                 tracing::info!(
                     kind,
                     namespace,
-                    "not allowed to list scalers: the queue is deleted without waiting for them"
+                    "not allowed to list scalers: deletion does not wait for them"
                 );
             }
             Err(error) => return Err(error),
