@@ -442,7 +442,8 @@ fn a_target_is_restored_after_the_scalers_of_the_actor_are_deleted() {
         let bound = site.get("Deployment", "llm").await;
         assert_eq!(containers(&bound).len(), 3, "KEDA has not restored it yet");
         let restored = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-        let restore = scalers.patch("embedder", &PatchParams::default(), &restored);
+        let parameters = PatchParams::default();
+        let restore = scalers.patch("embedder", &parameters, &restored);
         restore.await.unwrap();
         site.until_deleted::<WorkloadBinding>("embedder").await;
         assert_eq!(

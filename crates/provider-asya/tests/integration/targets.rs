@@ -215,7 +215,9 @@ fn listed_objects_have_api_version_and_kind() {
 #[test]
 fn another_version_is_read_once_the_preferred_one_is_not_served() {
     FIXTURE.run_alone(async |fixture| {
-        let Fixture { client, reader, .. } = fixture;
+        let client = &fixture.client;
+        // The cache of the shared one would keep the other version.
+        let reader = Targets::new(client.clone());
         let namespace = namespace(client, "versions").await;
         let workspace = json!({
         "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace",
@@ -231,9 +233,11 @@ fn another_version_is_read_once_the_preferred_one_is_not_served() {
             QueryResult::NotServed => panic!("Workspaces are served"),
         };
         assert_eq!(version().await, "kaito.sh/v1beta1", "the preferred one");
-        let definition =
-            json!([{"op": "replace", "path": "/spec/versions/0/served", "value": false}]);
-        let patch = Patch::<Value>::Json(serde_json::from_value(definition).unwrap());
+        let serve = |value: bool| {
+            let path = "/spec/versions/0/served";
+            let change = json!([{"op": "replace", "path": path, "value": value}]);
+            Patch::<Value>::Json(serde_json::from_value(change).unwrap())
+        };
         let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
         let name = "workspaces.kaito.sh";
         let parameters = PatchParams::default();
@@ -252,12 +256,12 @@ fn another_version_is_read_once_the_preferred_one_is_not_served() {
             .unwrap();
         rig::until("the preferred version is read again", || async {
             let reader = Targets::new(client.clone());
-            let read = reader.read(&namespace, &query).await;
-            let found = read.ok()?;
-            let QueryResult::Objects(objects) = found else {
-                return None;
-            };
-            (objects[0]["apiVersion"] == "kaito.sh/v1beta1").then_some(())
+            match reader.read(&namespace, &query).await.ok()? {
+                QueryResult::Objects(objects) => {
+                    (objects[0]["apiVersion"] == "kaito.sh/v1beta1").then_some(())
+                }
+                QueryResult::NotServed => None,
+            }
         })
         .await;
     });
