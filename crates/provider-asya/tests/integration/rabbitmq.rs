@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::rig::rabbitmq::{RabbitMq, login};
 use provider_asya::owner::OwnerTag;
 use provider_asya::transport::rabbitmq::api::Answer;
-use provider_asya::transport::rabbitmq::definition::QueueDefinition;
+use provider_asya::transport::rabbitmq::definition::{PolicyRecord, QueueDefinition};
 use provider_asya::transport::rabbitmq::{Broker, RabbitMqExternal};
 use provider_asya::transport::{
     Depth, ExternalQueue as _, Observation, ObservedQueue, Ownership, TransportError,
@@ -28,6 +28,7 @@ fn wanted(name: &str, owner: &str) -> QueueDefinition {
         queue: serde_json::from_value(queue).unwrap(),
         owner_tag: OwnerTag::new(owner, "shop", name).unwrap(),
         priority: 0,
+        policies: PolicyRecord::New,
     }
 }
 
@@ -77,11 +78,13 @@ fn a_queue_is_created_with_exchange_policies_and_bindings() {
             (&exchange["type"], &exchange["durable"]),
             (&json!("topic"), &json!(true))
         );
-        let queue = broker.read(&["queues", "/", "asya-made"]).await;
-        assert_eq!(
-            (&queue["type"], &queue["policy"]),
-            (&json!("quorum"), &json!("asya-asya-made"))
-        );
+        // The broker shows the policy with its next statistics.
+        rig::until("the policy applies", || async {
+            let queue = broker.read(&["queues", "/", "asya-made"]).await;
+            assert_eq!(queue["type"], "quorum");
+            (queue["policy"] == "asya-asya-made").then_some(())
+        })
+        .await;
     });
 }
 
@@ -230,6 +233,65 @@ fn an_unowned_queue_is_adopted() {
         ("queueType", "classic")
     );
     queue.delete().await.unwrap();
+    });
+}
+
+/// Everything that the broker holds and that an owner can change.
+async fn definitions(broker: &RabbitMq) -> Vec<serde_json::Value> {
+    let mut all = Vec::new();
+    for kind in ["exchanges", "policies", "bindings"] {
+        all.push(broker.read(&[kind, "/"]).await);
+    }
+    let queues = broker.read(&["queues", "/"]).await;
+    let names = queues.as_array().unwrap().iter();
+    all.extend(names.map(|queue| json!([queue["name"], queue["arguments"]])));
+    all
+}
+
+/// Alone, since everything on the broker is compared.
+#[test]
+fn a_losing_creator_changes_nothing() {
+    BROKER.run_alone(async |broker| {
+        let winner = external(broker, wanted("asya-won", "east"));
+        winner.create().await.unwrap();
+        let before = definitions(broker).await;
+        for dead_letters in [true, false] {
+            let mut losing = wanted("asya-won", "west");
+            losing.queue.dead_letter.enabled = dead_letters;
+            losing.queue.exchange = "west".to_owned();
+            let error = external(broker, losing).create().await.unwrap_err();
+            assert!(
+                matches!(error, TransportError::Foreign { .. }),
+                "{dead_letters}: {error}"
+            );
+            assert_eq!(definitions(broker).await, before, "{dead_letters}");
+        }
+        winner.delete().await.unwrap();
+    });
+}
+
+#[test]
+fn foreign_policies_survive_create_update_and_delete() {
+    BROKER.run(async |broker| {
+        let desired = wanted("asya-taken", "east");
+        let [first, second] = desired.policy_names("asya-taken");
+        let path = ["policies", "/", first.as_str()];
+        let foreign = json!({"pattern": "^asya-taken$", "definition": {"delivery-limit": 77},
+            "priority": 0, "apply-to": "queues"});
+        broker.api.put(&path, &foreign).await.unwrap();
+        let before = broker.read(&path).await;
+        let queue = external(broker, desired);
+        queue.create().await.unwrap();
+        assert_eq!(broker.read(&path).await, before, "after creation");
+        assert!(broker.has(&["policies", "/", second.as_str()]).await);
+        queue.update().await.unwrap();
+        assert_eq!(broker.read(&path).await, before, "after an update");
+        let observed = found(&queue, Depth::Full).await;
+        assert_eq!(observed.policies, Some(vec![second.clone()]));
+        queue.delete().await.unwrap();
+        assert_eq!(broker.read(&path).await, before, "after deletion");
+        assert!(!broker.has(&["policies", "/", second.as_str()]).await);
+        broker.api.delete(&path).await.unwrap();
     });
 }
 
