@@ -122,7 +122,7 @@ pub(crate) fn of_scaling(schema: &mut Schema) {
             fields.insert(alias.to_owned(), spelling);
             rules.push(rule(
                 &format!("!has(self.{alias}) || !has(self.{field})"),
-                &AliasError { alias, field }.to_string(),
+                &format!("{}: {}", AliasError { alias, field }, AliasError::HELP),
             ));
         }
     }

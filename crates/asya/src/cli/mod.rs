@@ -8,6 +8,7 @@ mod status;
 
 use std::path::PathBuf;
 
+use actor::diagnostic::Code;
 use actor::names::{ActorName, is_label};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -118,10 +119,11 @@ impl Sources {
 
 /// `asya explain`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Values that may be secret (environment, arguments, annotations) are shown as ***.\n\n\
-        Exit status: 0 explained, 1 flavors conflict or the input is invalid, 2 the program failed"
-)]
+#[command(after_help = "Examples:\n  \
+        asya explain examples/gpu-inference\n  \
+        asya explain ASYA230                what a code of a message means, and what to do\n\n\
+        Values that may be secret (environment, arguments, annotations) are shown as ***.\n\n\
+        Exit status: 0 explained, 1 flavors conflict or the input is invalid, 2 the program failed")]
 pub struct Explain {
     #[command(flatten)]
     sources: Sources,
@@ -136,6 +138,14 @@ pub struct Explain {
 }
 
 impl Explain {
+    /// The code to explain, where one is given in place of files.
+    pub fn code(&self) -> Option<&str> {
+        match &self.sources.files[..] {
+            [only] if !only.exists() => only.to_str().filter(|text| Code::has_form(text)),
+            _ => None,
+        }
+    }
+
     /// The input to read.
     pub fn arguments(self) -> Arguments {
         self.sources.arguments(self.observed_resources)

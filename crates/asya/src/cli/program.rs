@@ -48,6 +48,7 @@ impl Program {
         let usages = [
             ("render", "[OPTIONS] <XR>... [COMPOSITION] [FUNCTIONS]"),
             ("lint", "[OPTIONS] <FILE>..."),
+            ("explain", "[OPTIONS] <XR>... | <CODE>"),
             ("diff", "[OPTIONS] [--old <PATH>] --new <PATH> [SHARED]..."),
         ];
         let mut command = Cli::command().bin_name(typed);

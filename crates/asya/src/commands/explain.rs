@@ -2,7 +2,8 @@
 
 use std::io;
 
-use serde_json::Value;
+use actor::diagnostic::{Code, Entry};
+use serde_json::{Value, json};
 
 use crate::cli::{Explain, Form};
 use crate::explain::{Explanation, document, explain, table};
@@ -13,8 +14,51 @@ use pipeline::Inputs;
 use super::render::fail;
 use super::{ExitStatus, each, functions, refuse_all, unusable};
 
+/// Prints what a code means.
+fn explain_code(text: &str, form: Form, printer: &Printer) -> io::Result<ExitStatus> {
+    let code: Code = match text.parse() {
+        Ok(code) => code,
+        Err(error) => {
+            printer.error(error);
+            let near = Code::near(text);
+            let codes = if near.is_empty() { Code::ALL } else { &near };
+            let ids: Vec<&str> = codes.iter().map(|code| code.id()).collect();
+            printer.hint(format_args!("there are {}", ids.join(", ")));
+            return Ok(ExitStatus::Failure);
+        }
+    };
+    let Entry {
+        title,
+        cause,
+        example,
+        fix,
+    } = code.entry();
+    let document = json!({
+        "code": code, "title": title, "cause": cause, "example": example, "fix": fix,
+    });
+    let text = match form {
+        Form::Table => Ok(format!(
+            "{code}: {title}\n\n{cause}\n\nExample:\n    {example}\n\nFix: {fix}\n"
+        )),
+        Form::Json => serde_json::to_string_pretty(&document)
+            .map(|text| text + "\n")
+            .map_err(|error| format!("cannot write JSON: {error}")),
+        Form::Yaml => actor::yaml::write(&document).map_err(|error| error.to_string()),
+    };
+    match text {
+        Ok(text) => printer.data(&text).map(|()| ExitStatus::Success),
+        Err(error) => {
+            printer.error(error);
+            Ok(ExitStatus::Error)
+        }
+    }
+}
+
 pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatus> {
     let form = arguments.output;
+    if let Some(code) = arguments.code() {
+        return explain_code(code, form, printer);
+    }
     let loaded = match inputs::load(&arguments.arguments()) {
         Ok(loaded) => loaded,
         Err(error) => return Ok(unusable(&error, printer)),

@@ -15,6 +15,8 @@ mod flavor;
 mod form;
 mod nesting;
 mod platform;
+#[cfg(test)]
+mod tests;
 
 use ::actor::schema;
 use ::actor::spec::without_machinery;

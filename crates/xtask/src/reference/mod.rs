@@ -2,6 +2,7 @@
 //! they cannot contradict the code.
 
 mod command_line;
+mod diagnostics;
 mod kinds;
 mod page;
 mod schema;
@@ -20,6 +21,9 @@ pub(crate) const PAGES: &[(&str, Content)] = &[
     ("docs/reference/actor.md", |_| kinds::actor()),
     ("docs/reference/cli.md", |_| Ok(command_line::asya())),
     ("docs/reference/conditions.md", |_| Ok(tables::conditions())),
+    ("docs/reference/diagnostics.md", |_| {
+        Ok(diagnostics::diagnostics())
+    }),
     ("docs/reference/environment.md", |_| {
         Ok(tables::environment())
     }),
@@ -46,6 +50,7 @@ fn index() -> String {
             ["[environment.md](environment.md)", "environment variables"],
             ["[metrics.md](metrics.md)", "metrics"],
             ["[conditions.md](conditions.md)", "statuses, conditions and their reasons"],
+            ["[diagnostics.md](diagnostics.md)", "codes of messages: cause, example, fix"],
             ["[cli.md](cli.md)", "`asya` and `kubectl asya`"],
             ["[programs.md](programs.md)", "flags of the functions and of the provider"],
         ],

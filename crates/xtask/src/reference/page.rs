@@ -20,6 +20,16 @@ impl Page {
         self.line(&format!("\n## {title}"));
     }
 
+    /// A heading of the third level.
+    pub(super) fn subheading(&mut self, title: &str) {
+        self.line(&format!("\n### {title}"));
+    }
+
+    /// A fenced block of code.
+    pub(super) fn code(&mut self, language: &str, text: &str) {
+        self.line(&format!("\n```{language}\n{text}\n```"));
+    }
+
     /// A paragraph.
     pub(super) fn text(&mut self, text: &str) {
         self.line(&format!("\n{text}"));
