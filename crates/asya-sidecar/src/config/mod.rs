@@ -1,0 +1,145 @@
+//! What a sidecar is configured with, and how it reads that from its environment.
+
+mod environment;
+mod resiliency;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::retry::Retries;
+
+pub use environment::{Fault, Variables};
+
+/// Everything that the program needs.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// What the worker needs, on any transport.
+    pub worker: WorkerConfig,
+    /// Where queues are.
+    pub transport: TransportConfig,
+    /// Names of queues.
+    pub queues: QueueNames,
+    /// Folder of the runtime's socket.
+    pub socket_dir: PathBuf,
+    /// Where `/metrics`, `/healthz` and `/readyz` are served.
+    pub metrics_address: SocketAddr,
+    /// How much is logged.
+    pub log_level: tracing::Level,
+    /// Where progress is reported.
+    pub gateway_url: Option<String>,
+}
+
+/// What a worker needs to know, whatever the transport.
+#[derive(Debug, Clone)]
+pub struct WorkerConfig {
+    /// The actor.
+    pub actor: String,
+    /// Namespace of the actor.
+    pub namespace: String,
+    /// Actor that gets finished messages.
+    pub sink: String,
+    /// Actor that gets failed messages.
+    pub sump: String,
+    /// Whether routes end here: nothing is sent on.
+    pub is_end_actor: bool,
+    /// How long the handler may take for a message.
+    pub timeout: Duration,
+    /// How many messages are processed at a time.
+    pub prefetch: u16,
+    /// When results are published.
+    pub publish: PublishFrames,
+    /// Which failures are tried again.
+    pub retries: Retries,
+    /// How long to wait for the queue of an actor that no queue receives for. Afterwards the message
+    /// fails.
+    pub unroutable_grace: Duration,
+}
+
+/// When the results of a generator are published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PublishFrames {
+    /// When the generator has ended, so that a failure half-way publishes nothing.
+    Complete,
+    /// As they come.
+    Eager,
+}
+
+/// Names of queues.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueNames {
+    /// The queue that is consumed.
+    pub own: String,
+    /// The names of all queues, with `{namespace}` and `{actor}`.
+    pub template: String,
+    /// Replaces `{namespace}`.
+    pub namespace: String,
+}
+
+impl QueueNames {
+    /// Name of an actor's queue.
+    pub fn of(&self, actor: &str) -> String {
+        self.template
+            .replace("{namespace}", &self.namespace)
+            .replace("{actor}", actor)
+    }
+}
+
+/// Where queues are.
+#[derive(Debug, Clone)]
+pub enum TransportConfig {
+    /// At a RabbitMQ broker.
+    RabbitMq(RabbitMqConfig),
+    /// At Amazon SQS.
+    Sqs(SqsConfig),
+}
+
+impl TransportConfig {
+    /// The name that metrics have for it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::RabbitMq(_) => "rabbitmq",
+            Self::Sqs(_) => "sqs",
+        }
+    }
+}
+
+/// How a RabbitMQ broker is reached.
+#[derive(Clone)]
+pub struct RabbitMqConfig {
+    /// `amqp[s]://user:password@host:port/vhost`, with a user and password that are percent-encoded.
+    pub url: String,
+    /// Certificate of the broker's authority, beside the system's own.
+    pub ca_file: Option<PathBuf>,
+    /// Exchange through which actors are reached by their names.
+    pub exchange: String,
+    /// Delays of the retry queues, in seconds, ascending.
+    pub retry_delays: Vec<u32>,
+}
+
+impl std::fmt::Debug for RabbitMqConfig {
+    // The URL holds a password.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("RabbitMqConfig")
+            .field("exchange", &self.exchange)
+            .field("ca_file", &self.ca_file)
+            .field("retry_delays", &self.retry_delays)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How SQS is reached. Credentials are found as every AWS program finds them.
+#[derive(Debug, Clone)]
+pub struct SqsConfig {
+    /// Region of the queues.
+    pub region: String,
+    /// URL of the service, where it is not AWS's own.
+    pub endpoint: Option<String>,
+    /// URL of the queue that is consumed, where it is known.
+    pub queue_url: Option<String>,
+    /// How long a received message is hidden from others, in seconds.
+    pub visibility_seconds: u32,
+    /// How long one request waits for a message, in seconds.
+    pub wait_seconds: u32,
+}

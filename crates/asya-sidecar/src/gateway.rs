@@ -1,0 +1,293 @@
+//! Reports to the gateway: best effort, in the background. A gateway that is down delays nothing and
+//! loses only its own reports.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, StatusCode, Uri, header};
+use http_body_util::Full;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::envelope::{Envelope, timestamp};
+use crate::failure::Failure;
+
+/// Header with the URL of the gateway that a message came from.
+pub const URL: &str = "x-asya-gateway-url";
+
+/// Header that turns reports off by the value `off`.
+pub const STATUS: &str = "x-asya-mesh-status";
+
+/// Reports that wait. More are dropped.
+const WAITING: usize = 1000;
+
+/// How long a gateway may take for a report.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How far an actor is with a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// It was received.
+    Received,
+    /// The handler was called.
+    Processing,
+    /// The handler has answered.
+    Completed,
+}
+
+impl Step {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Received => "received",
+            Self::Processing => "processing",
+            Self::Completed => "completed",
+        }
+    }
+
+    /// The part of an actor's work that is done.
+    fn share(self) -> f64 {
+        match self {
+            Self::Received => 0.1,
+            Self::Processing => 0.5,
+            Self::Completed => 1.0,
+        }
+    }
+}
+
+/// Where reports are sent from. Without a URL, only messages that name a gateway are reported.
+#[derive(Debug, Clone)]
+pub struct Gateway {
+    url: Option<String>,
+    actor: String,
+    reports: mpsc::Sender<Report>,
+}
+
+/// One report, in both forms that gateways know.
+#[derive(Debug)]
+struct Report {
+    url: String,
+    id: String,
+    /// `progress`, `fly` or `final`: the last part of the older form's path.
+    kind: &'static str,
+    /// Body of the older form.
+    older: Bytes,
+    /// Body of the newer form.
+    event: Bytes,
+}
+
+impl Gateway {
+    /// Starts the task that sends reports. It ends with the last clone of the value.
+    pub fn start(url: Option<String>, actor: &str) -> Self {
+        let (reports, waiting) = mpsc::channel(WAITING);
+        tokio::spawn(send_all(waiting));
+        Self {
+            url,
+            actor: actor.to_owned(),
+            reports,
+        }
+    }
+
+    /// Reports how far the actor is.
+    pub fn progress(&self, envelope: &Envelope, step: Step) {
+        let Some(url) = self.url_for(envelope) else {
+            return;
+        };
+        let route = &envelope.route;
+        #[expect(clippy::cast_precision_loss, reason = "routes are short")]
+        let (done, all) = (
+            route.prev.len() as f64,
+            (route.prev.len() + 1 + route.next.len()) as f64,
+        );
+        let percent = (done + step.share()) / all * 100.0;
+        let data = json!({
+            "status": step.as_str(), "prev": route.prev, "curr": route.curr, "next": route.next,
+            "current_actor_idx": route.prev.len(), "actor": self.actor,
+            "progress_percent": percent, "timestamp": timestamp(jiff::Timestamp::now()),
+        });
+        self.report(url, envelope, "progress", step.as_str(), &data);
+    }
+
+    /// Sends on what the handler streams.
+    pub fn fly(&self, envelope: &Envelope, data: &Bytes) {
+        let Some(url) = self.url_for(envelope) else {
+            return;
+        };
+        let Ok(raw) = serde_json::from_slice::<Box<RawValue>>(data) else {
+            return;
+        };
+        self.enqueue(Report {
+            url,
+            id: envelope.id().to_owned(),
+            kind: "fly",
+            older: data.clone(),
+            event: format!("{{\"type\":\"fly\",\"data\":{}}}", raw.get()).into(),
+        });
+    }
+
+    /// Reports the end of a message at the sink or the sump.
+    pub fn finished(&self, envelope: &Envelope, is_sump: bool) {
+        let Some(url) = self.url_for(envelope) else {
+            return;
+        };
+        let phase = envelope.status.get("phase").and_then(Value::as_str);
+        let status = if is_sump || phase == Some("failed") {
+            "failed"
+        } else {
+            "succeeded"
+        };
+        let mut data = json!({
+            "id": envelope.id(), "status": status,
+            "timestamp": timestamp(jiff::Timestamp::now()),
+        });
+        if status == "failed" {
+            let error = envelope.status.get("error").cloned().unwrap_or_default();
+            data["error"] = error.get("message").cloned().unwrap_or_default();
+            data["error_details"] = error;
+        } else {
+            data["progress"] = json!(1.0);
+            data["result"] = serde_json::from_str(envelope.payload().get()).unwrap_or_default();
+        }
+        self.report(url, envelope, "final", status, &data);
+    }
+
+    /// Reports a failure that goes to the sump, where nobody may report it.
+    pub fn failed(&self, envelope: &Envelope, failure: &Failure) {
+        let Some(url) = self.url_for(envelope) else {
+            return;
+        };
+        let data = json!({
+            "status": "failed", "error": failure.message, "error_details": failure.details(),
+            "actor": self.actor, "timestamp": timestamp(jiff::Timestamp::now()),
+        });
+        self.report(url, envelope, "progress", "failed", &data);
+    }
+
+    fn report(
+        &self,
+        url: String,
+        envelope: &Envelope,
+        kind: &'static str,
+        status: &str,
+        data: &Value,
+    ) {
+        self.enqueue(Report {
+            url,
+            id: envelope.id().to_owned(),
+            kind,
+            older: data.to_string().into(),
+            event: json!({"type": "status", "status": status, "data": data})
+                .to_string()
+                .into(),
+        });
+    }
+
+    fn enqueue(&self, report: Report) {
+        if self.reports.try_send(report).is_err() {
+            tracing::debug!("report to the gateway dropped: too many wait");
+        }
+    }
+
+    /// The gateway of a message.
+    fn url_for(&self, envelope: &Envelope) -> Option<String> {
+        if envelope.header(STATUS).as_deref() == Some("off") || envelope.id().is_empty() {
+            return None;
+        }
+        let given = envelope.header(URL).filter(|url| is_http(url));
+        let url = given.or_else(|| self.url.clone())?;
+        Some(url.trim_end_matches('/').to_owned())
+    }
+}
+
+/// Whether a URL that came in a message may be asked.
+fn is_http(url: &str) -> bool {
+    url.parse::<Uri>().is_ok_and(|url| {
+        url.host().is_some_and(|host| !host.is_empty())
+            && matches!(url.scheme_str(), Some("http" | "https"))
+    })
+}
+
+async fn send_all(mut waiting: mpsc::Receiver<Report>) {
+    let client = match client() {
+        Ok(client) => client,
+        Err(error) => {
+            tracing::error!(%error, "nothing is reported to the gateway: no TLS");
+            return;
+        }
+    };
+    let knows_events = Arc::new(AtomicBool::new(true));
+    while let Some(report) = waiting.recv().await {
+        // One after the other: reports of a message arrive in their order.
+        if let Err(error) = send(&client, &report, &knows_events).await {
+            tracing::debug!(id = report.id, error, "report to the gateway lost");
+        }
+    }
+}
+
+type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+/// A client that trusts the system's authorities. A system without any can still speak plain HTTP.
+fn client() -> Result<HttpClient, rustls::Error> {
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let builder = HttpsConnectorBuilder::new();
+    let native = builder.with_provider_and_native_roots(provider.clone());
+    let connector = if let Ok(builder) = native {
+        builder.https_or_http().enable_http1().build()
+    } else {
+        let config = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        let builder = HttpsConnectorBuilder::new().with_tls_config(config);
+        builder.https_or_http().enable_http1().build()
+    };
+    Ok(Client::builder(TokioExecutor::new()).build(connector))
+}
+
+/// Sends a report in the newer form; in the older one to a gateway that does not know that.
+async fn send(
+    client: &HttpClient,
+    report: &Report,
+    knows_events: &AtomicBool,
+) -> Result<(), String> {
+    let id = utf8_percent_encode(&report.id, NON_ALPHANUMERIC);
+    let url = &report.url;
+    if knows_events.load(Ordering::Relaxed) {
+        let url = format!("{url}/api/v1/mesh/{id}/events");
+        let status = post(client, url, report.event.clone()).await?;
+        if status != StatusCode::NOT_FOUND {
+            return Ok(());
+        }
+    }
+    let kind = report.kind;
+    let status = post(
+        client,
+        format!("{url}/mesh/{id}/{kind}"),
+        report.older.clone(),
+    )
+    .await?;
+    // Learned from an answer to the older form only: a missing message is 404 in the newer one too.
+    if status.is_success() {
+        knows_events.store(false, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+async fn post(client: &HttpClient, url: String, body: Bytes) -> Result<StatusCode, String> {
+    let request = Request::post(url)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::new(body))
+        .map_err(|error| error.to_string())?;
+    match tokio::time::timeout(TIMEOUT, client.request(request)).await {
+        Ok(Ok(response)) => Ok(response.status()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("no answer within {TIMEOUT:?}")),
+    }
+}

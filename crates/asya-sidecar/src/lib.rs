@@ -1,0 +1,20 @@
+//! The container beside an actor's runtime: it takes messages from the actor's queue, has the
+//! runtime work on them, and sends the results on.
+//!
+//! A library first. [`worker::Worker`] needs a [`transport::Transport`], a [`runtime::Runtime`] and a
+//! [`config::WorkerConfig`]; nothing here but [`config::Config::read`] knows of an environment, and that
+//! by a lookup that the caller gives. The program wires these together.
+
+pub mod config;
+pub mod envelope;
+pub mod failure;
+pub mod gateway;
+pub mod metrics;
+pub mod retry;
+pub mod route;
+pub mod runtime;
+pub mod serve;
+pub mod spool;
+pub mod stop;
+pub mod transport;
+pub mod worker;

@@ -1,0 +1,136 @@
+//! Runs the sidecar of an actor.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use asya_sidecar::config::{Config, Fault, TransportConfig};
+use asya_sidecar::gateway::Gateway;
+use asya_sidecar::metrics::Metrics;
+use asya_sidecar::runtime::Runtime;
+use asya_sidecar::serve::{self, Status};
+use asya_sidecar::stop;
+use asya_sidecar::transport::Transport;
+use asya_sidecar::worker::Worker;
+use tokio::signal::unix::{SignalKind, signal};
+
+// A fast allocator that gives memory back: messages come and go all the time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The environment is not valid.
+const INVALID: u8 = 2;
+
+fn main() -> ExitCode {
+    let config = match Config::read(&|name| std::env::var(name).ok()) {
+        Ok(config) => config,
+        Err(faults) => return invalid(&faults),
+    };
+    tracing_subscriber::fmt()
+        .json()
+        .with_max_level(config.log_level)
+        .init();
+    // Two crates could each bring a default; there is one TLS stack.
+    if rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .is_err()
+    {
+        tracing::debug!("a TLS provider is installed already");
+    }
+    let tokio = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    match tokio {
+        Ok(tokio) => tokio.block_on(run(config)),
+        Err(error) => {
+            tracing::error!(%error, "cannot start");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(config: Config) -> ExitCode {
+    // Before anything that takes time: a signal without a handler would end the process at once.
+    let (Ok(mut terminate), Ok(mut interrupt)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    ) else {
+        tracing::error!("cannot listen for signals");
+        return ExitCode::FAILURE;
+    };
+    let transport = match connect(&config).await {
+        Ok(transport) => transport,
+        Err(fault) => return invalid(&[fault]),
+    };
+    let (sender, stop) = stop::channel();
+    let metrics = Arc::new(Metrics::new(&config.worker.actor, config.transport.name()));
+    let runtime = Runtime::new(&config.socket_dir);
+    let status = Arc::new(Status {
+        metrics: Arc::clone(&metrics),
+        transport: Arc::clone(&transport),
+        runtime: runtime.clone(),
+    });
+    let gateway = Gateway::start(config.gateway_url, &config.worker.actor);
+    let server = tokio::spawn(serve::serve(config.metrics_address, status));
+    let actor = config.worker.actor.clone();
+    let worker = Arc::new(Worker::new(
+        config.worker,
+        transport,
+        runtime,
+        metrics,
+        gateway,
+        stop,
+    ));
+    tracing::info!(actor, queue = config.queues.own, "started");
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("asked to end: running calls are finished first");
+        sender.stop();
+    });
+    worker.run().await;
+    server.abort();
+    tracing::info!("stopped");
+    ExitCode::SUCCESS
+}
+
+async fn connect(config: &Config) -> Result<Arc<dyn Transport>, Fault> {
+    match &config.transport {
+        #[cfg(feature = "rabbitmq")]
+        TransportConfig::RabbitMq(rabbitmq) => {
+            use asya_sidecar::transport::rabbitmq::RabbitMq;
+            let transport = RabbitMq::new(rabbitmq, &config.queues.own, config.worker.prefetch);
+            match transport {
+                Ok(transport) => Ok(Arc::new(transport)),
+                Err(allowed) => Err(Fault {
+                    variable: "ASYA_RABBITMQ_URL".to_owned(),
+                    value: "***".to_owned(),
+                    allowed,
+                }),
+            }
+        }
+        #[cfg(feature = "sqs")]
+        TransportConfig::Sqs(sqs) => {
+            use asya_sidecar::transport::sqs::Sqs;
+            Ok(Arc::new(Sqs::new(sqs, &config.queues).await))
+        }
+        #[allow(unreachable_patterns, reason = "depends on the features")]
+        other => Err(Fault {
+            variable: "ASYA_TRANSPORT".to_owned(),
+            value: format!("{:?}", other.name()),
+            allowed: "a transport that this program was built with".to_owned(),
+        }),
+    }
+}
+
+/// Reports what is wrong with the environment, a line each.
+fn invalid(faults: &[Fault]) -> ExitCode {
+    let mut errors = std::io::stderr().lock();
+    for fault in faults {
+        // Where nobody reads it, the exit code still counts.
+        let _ = writeln!(errors, "{fault}");
+    }
+    ExitCode::from(INVALID)
+}

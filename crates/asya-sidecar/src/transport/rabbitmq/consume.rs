@@ -1,0 +1,224 @@
+//! Receiving messages.
+//!
+//! A broker does not always report that a consumer is no more. After a queue was deleted and made anew
+//! at once, and after a restart before the queue has a leader, no message comes and no error either
+//! (observed on RabbitMQ 3.10.8). So every answer has a time limit, and a consumer to which nothing
+//! comes is looked after.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use lapin::options::{
+    BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, QueueDeclareOptions,
+};
+use lapin::types::FieldTable;
+use lapin::{Channel, Consumer};
+
+use super::link::Link;
+use super::{QUEUE_PAUSE, RabbitMq, Unacknowledged};
+use crate::transport::Delivery;
+
+/// How long a broker may take to answer on a connection that is there.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long nothing may come until the consumer is looked after.
+const IDLE: Duration = Duration::from_secs(3);
+
+/// How long a message that waits may take to be delivered to an idle consumer.
+const DELIVERY: Duration = Duration::from_millis(500);
+
+/// The channel on which messages are received. It lives on while nothing is received, because messages are
+/// acknowledged on it.
+pub(super) struct Consuming {
+    channel: Channel,
+    consumer: Option<Consumer>,
+    /// Where the queue is looked for. The answer that it is missing ends the channel.
+    probe: Channel,
+    /// Deliveries that are not settled.
+    unsettled: Arc<AtomicUsize>,
+}
+
+/// Counts a delivery for as long as it lives.
+pub(super) struct Unsettled(Arc<AtomicUsize>);
+
+impl Unsettled {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Unsettled {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl RabbitMq {
+    pub(super) async fn next_delivery(&self) -> Delivery {
+        let mut is_reported = false;
+        // Held all the time: when this future is dropped while a consumer is being made, its channel goes
+        // with it, and what the broker has sent on it goes back.
+        let mut place = self.consuming.lock().await;
+        loop {
+            if let Some(consuming) = &mut *place {
+                match self.next_of(consuming).await {
+                    Ok(delivery) => return delivery,
+                    Err(Some(error)) => {
+                        tracing::warn!(queue = self.queue, error, "consumer lost");
+                        self.is_consuming.store(false, Ordering::Relaxed);
+                    }
+                    // It was stopped by us.
+                    Err(None) => {}
+                }
+            }
+            let kept = place.take();
+            let link = self.connected().await;
+            let consuming = tokio::time::timeout(ANSWER_TIMEOUT, self.consume(&link, kept));
+            let consuming = if let Ok(consuming) = consuming.await {
+                consuming.map_err(|error| error.to_string())
+            } else {
+                self.abandon(&link);
+                Err(format!("no answer within {ANSWER_TIMEOUT:?}"))
+            };
+            match consuming {
+                Ok(consuming) => {
+                    *place = Some(consuming);
+                    self.is_consuming.store(true, Ordering::Relaxed);
+                    tracing::info!(queue = self.queue, "receiving messages");
+                    is_reported = false;
+                }
+                Err(error) => {
+                    if !is_reported {
+                        let queue = &self.queue;
+                        tracing::warn!(queue, error, "cannot receive messages: trying again");
+                        is_reported = true;
+                    }
+                    tokio::time::sleep(QUEUE_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// The next message of a consumer, or why there is none; nothing where there is no consumer.
+    async fn next_of(&self, consuming: &mut Consuming) -> Result<Delivery, Option<String>> {
+        let mut idle = IDLE;
+        loop {
+            let consumer = consuming.consumer.as_mut().ok_or(None)?;
+            match tokio::time::timeout(idle, consumer.next()).await {
+                Ok(Some(Ok(delivery))) => {
+                    let settle = Box::new(Unacknowledged {
+                        acker: delivery.acker,
+                        channel: consuming.channel.clone(),
+                        _unsettled: Unsettled::new(&consuming.unsettled),
+                    });
+                    return Ok(Delivery {
+                        body: delivery.data.into(),
+                        settle,
+                    });
+                }
+                Ok(Some(Err(error))) => return Err(Some(error.to_string())),
+                // The broker ends a consumer whose queue is deleted.
+                Ok(None) => return Err(Some("cancelled by the broker".to_owned())),
+                Err(_) => {
+                    let looking = tokio::time::timeout(ANSWER_TIMEOUT, self.look(&consuming.probe));
+                    let (messages, consumers) = match looking.await {
+                        Ok(Ok(found)) => found,
+                        Ok(Err(error)) => return Err(Some(error.to_string())),
+                        Err(_) => {
+                            if let Some(link) = self.current() {
+                                self.abandon(&link);
+                            }
+                            return Err(Some(format!("no answer within {ANSWER_TIMEOUT:?}")));
+                        }
+                    };
+                    if consumers == 0 {
+                        return Err(Some("the queue has no consumers".to_owned()));
+                    }
+                    let is_free = consuming.unsettled.load(Ordering::Relaxed) == 0;
+                    if messages > 0 && is_free && idle == DELIVERY {
+                        return Err(Some("messages wait and are not delivered".to_owned()));
+                    }
+                    idle = if messages > 0 && is_free {
+                        DELIVERY
+                    } else {
+                        IDLE
+                    };
+                }
+            }
+        }
+    }
+
+    /// How many messages the queue has ready, and how many consumers.
+    async fn look(&self, probe: &Channel) -> lapin::Result<(u32, u32)> {
+        let passive = QueueDeclareOptions {
+            passive: true,
+            ..QueueDeclareOptions::default()
+        };
+        let queue = self.queue.as_str().into();
+        let found = probe.queue_declare(queue, passive, FieldTable::default());
+        let found = found.await?;
+        Ok((found.message_count(), found.consumer_count()))
+    }
+
+    /// Starts to receive. The queue is looked for on a channel of its own: the answer that it is missing
+    /// ends the channel, and with it every delivery that is not yet acknowledged.
+    async fn consume(&self, link: &Link, kept: Option<Consuming>) -> lapin::Result<Consuming> {
+        let probe = link.channel().await?;
+        self.look(&probe).await?;
+        // Without deliveries to settle, a new channel owes nothing to what was wrong with the old one.
+        let kept = kept.filter(|kept| {
+            kept.channel.status().connected() && kept.unsettled.load(Ordering::Relaxed) > 0
+        });
+        let (channel, unsettled) = if let Some(kept) = kept {
+            (kept.channel, kept.unsettled)
+        } else {
+            let channel = link.channel().await?;
+            let options = BasicQosOptions::default();
+            channel.basic_qos(self.prefetch, options).await?;
+            (channel, Arc::default())
+        };
+        let consumer = channel
+            .basic_consume(
+                self.queue.as_str().into(),
+                "".into(),
+                BasicConsumeOptions::default(),
+                FieldTable::default(),
+            )
+            .await?;
+        Ok(Consuming {
+            channel,
+            consumer: Some(consumer),
+            probe,
+            unsettled,
+        })
+    }
+
+    /// Stops receiving. What was prefetched goes back.
+    pub(super) async fn stop_consuming(&self) {
+        let mut place = self.consuming.lock().await;
+        self.is_consuming.store(false, Ordering::Relaxed);
+        let Some(consuming) = &mut *place else { return };
+        let Some(mut consumer) = consuming.consumer.take() else {
+            return;
+        };
+        let tag = consumer.tag();
+        let options = BasicCancelOptions::default();
+        if consuming.channel.basic_cancel(tag, options).await.is_err() {
+            // The connection is lost, and the broker has everything back.
+            *place = None;
+            return;
+        }
+        while let Some(Ok(delivery)) = consumer.next().await {
+            let options = BasicNackOptions {
+                multiple: false,
+                requeue: true,
+            };
+            if let Err(error) = delivery.acker.nack(options).await {
+                tracing::debug!(%error, "message not given back");
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Receiving messages.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+
+use super::settle::Hidden;
+use super::{Sqs, errors};
+use crate::transport::{Backoff, Delivery};
+
+/// Between two looks for a queue that is missing or does not answer.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// How long a request that is under way may take when nothing more is to be received. A message that it
+/// brings is given back; one that comes later would stay hidden for the visibility timeout.
+const LAST_REQUEST: Duration = Duration::from_secs(2);
+
+/// What one request brings.
+pub(super) enum Received {
+    Message(Box<Message>),
+    Nothing,
+    MissingQueue,
+    Error(String),
+}
+
+impl Sqs {
+    pub(super) async fn next_delivery(&self) -> Delivery {
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut is_reported = false;
+        // The request is a task of its own: were it dropped with this future, the message that it brings
+        // would stay hidden.
+        let mut receiving = self.receiving.lock().await;
+        loop {
+            let problem = match self.own().await {
+                Err(error) => error.to_string(),
+                Ok(url) => {
+                    let request = receiving.get_or_insert_with(|| {
+                        tokio::spawn(receive(
+                            self.client.clone(),
+                            url.clone(),
+                            self.visibility_seconds,
+                            self.wait_seconds,
+                        ))
+                    });
+                    let received = request.await;
+                    *receiving = None;
+                    match received {
+                        Ok(Received::Message(message)) => {
+                            self.is_receiving.store(true, Ordering::Relaxed);
+                            if let Some(delivery) = self.delivery(*message, url) {
+                                return delivery;
+                            }
+                            continue;
+                        }
+                        Ok(Received::Nothing) => {
+                            self.is_receiving.store(true, Ordering::Relaxed);
+                            (backoff, is_reported) =
+                                (Backoff::new(FIRST_PAUSE, LONGEST_PAUSE), false);
+                            continue;
+                        }
+                        Ok(Received::MissingQueue) => {
+                            *self.own.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                            "the queue is missing".to_owned()
+                        }
+                        Ok(Received::Error(error)) => error,
+                        Err(error) => error.to_string(),
+                    }
+                }
+            };
+            self.is_receiving.store(false, Ordering::Relaxed);
+            if !is_reported {
+                let queue = &self.queues.own;
+                tracing::warn!(
+                    queue,
+                    error = problem,
+                    "cannot receive messages: trying again"
+                );
+                is_reported = true;
+            }
+            tokio::time::sleep(backoff.pause()).await;
+        }
+    }
+
+    fn delivery(&self, message: Message, url: String) -> Option<Delivery> {
+        let receives = message.attributes.as_ref().and_then(|all| {
+            all.get(&MessageSystemAttributeName::ApproximateReceiveCount)?
+                .parse()
+                .ok()
+        });
+        let settle = Hidden::start(
+            self.client.clone(),
+            url,
+            message.receipt_handle?,
+            self.visibility_seconds,
+            receives.unwrap_or(1),
+        );
+        Some(Delivery {
+            body: message.body.unwrap_or_default().into(),
+            settle: Box::new(settle),
+        })
+    }
+
+    /// Stops receiving. A message that the last request brings goes back.
+    pub(super) async fn stop_receiving(&self) {
+        self.is_receiving.store(false, Ordering::Relaxed);
+        let Some(mut request) = self.receiving.lock().await.take() else {
+            return;
+        };
+        let Ok(received) = tokio::time::timeout(LAST_REQUEST, &mut request).await else {
+            request.abort();
+            return;
+        };
+        let own = self
+            .own
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        if let (Ok(Received::Message(message)), Some(url)) = (received, own)
+            && let Some(delivery) = self.delivery(*message, url)
+        {
+            delivery.settle.give_back().await;
+        }
+    }
+}
+
+async fn receive(client: Client, url: String, visibility: i32, wait: i32) -> Received {
+    let request = client
+        .receive_message()
+        .queue_url(url)
+        .max_number_of_messages(1)
+        .visibility_timeout(visibility)
+        .wait_time_seconds(wait)
+        .message_system_attribute_names(MessageSystemAttributeName::ApproximateReceiveCount);
+    match request.send().await {
+        Ok(answer) => match answer.messages.unwrap_or_default().pop() {
+            Some(message) => Received::Message(Box::new(message)),
+            None => Received::Nothing,
+        },
+        Err(error) if errors::is_missing_queue(&error) => Received::MissingQueue,
+        Err(error) => Received::Error(errors::text(&error)),
+    }
+}

@@ -1,0 +1,175 @@
+//! The loop: receive a message, call the handler, publish what follows, acknowledge last.
+
+mod handle;
+mod publish;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+
+use crate::config::WorkerConfig;
+use crate::gateway::Gateway;
+use crate::metrics::Metrics;
+use crate::runtime::Runtime;
+use crate::stop::Stop;
+use crate::transport::{Backoff, Delivery, Transport};
+
+/// After a call that timed out, how long the runtime may take to cancel it or to end itself. Meanwhile no
+/// message is received: it would wait behind the call that hangs, and time out too.
+const HANG_LIMIT: Duration = Duration::from_secs(15);
+
+/// Between two looks at a runtime with a call that hangs.
+const HANG_PAUSE: Duration = Duration::from_millis(50);
+
+/// Pauses after calls that broke, even if the runtime is ready at once.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// What processes an actor's messages.
+pub struct Worker {
+    config: WorkerConfig,
+    transport: Arc<dyn Transport>,
+    runtime: Runtime,
+    metrics: Arc<Metrics>,
+    gateway: Gateway,
+    stop: Stop,
+    /// Actors for which no queue received lately: the next message for them does not wait.
+    unroutable: std::sync::Mutex<std::collections::BTreeSet<String>>,
+}
+
+/// How a delivery came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It is settled.
+    Settled,
+    /// It is settled, and the runtime may still be at work on it.
+    TimedOut,
+    /// The runtime has gone: the message goes back.
+    RuntimeLost,
+}
+
+impl Worker {
+    /// A worker that ends when it is asked to.
+    pub fn new(
+        mut config: WorkerConfig,
+        transport: Arc<dyn Transport>,
+        runtime: Runtime,
+        metrics: Arc<Metrics>,
+        gateway: Gateway,
+        stop: Stop,
+    ) -> Self {
+        // What the sink or the sump sent on would come back to them.
+        let ends = [&config.sink, &config.sump];
+        config.is_end_actor |= ends.contains(&&config.actor);
+        Self {
+            config,
+            transport,
+            runtime,
+            metrics,
+            gateway,
+            stop,
+            unroutable: std::sync::Mutex::default(),
+        }
+    }
+
+    /// Processes messages until it is asked to end. Then nothing more is received, the running calls are
+    /// finished, what follows from them is published, and they are acknowledged.
+    pub async fn run(self: Arc<Self>) {
+        let mut stop = self.stop.clone();
+        let mut tasks = JoinSet::new();
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        while !stop.is_requested() {
+            tokio::select! {
+                biased;
+                () = stop.requested() => break,
+                () = self.runtime.ready() => {}
+            }
+            let incarnation = self.runtime.incarnation();
+            let start = Instant::now();
+            match self.serve(&mut tasks, &mut stop).await {
+                End::Settled => break,
+                End::RuntimeLost => {
+                    if start.elapsed() > LONGEST_PAUSE {
+                        backoff.reset();
+                    }
+                    let pause = backoff.pause();
+                    tracing::warn!(?pause, "runtime lost: waiting until it is ready");
+                    tokio::select! {
+                        biased;
+                        () = stop.requested() => break,
+                        () = tokio::time::sleep(pause) => {}
+                    }
+                }
+                End::TimedOut => {
+                    tokio::select! {
+                        biased;
+                        () = stop.requested() => break,
+                        () = self.recovered(incarnation) => {}
+                    }
+                }
+            }
+        }
+        self.transport.pause().await;
+        while let Some(ended) = tasks.join_next().await {
+            self.settle(ended).await;
+        }
+        self.transport.close().await;
+    }
+
+    /// Processes messages until the order to end, or until the runtime is not to be trusted.
+    async fn serve(self: &Arc<Self>, tasks: &mut JoinSet<(Delivery, End)>, stop: &mut Stop) -> End {
+        loop {
+            let has_room = tasks.len() < usize::from(self.config.prefetch);
+            tokio::select! {
+                biased;
+                () = stop.requested() => return End::Settled,
+                Some(ended) = tasks.join_next() => {
+                    let end = self.settle(ended).await;
+                    if end != End::Settled {
+                        return end;
+                    }
+                }
+                delivery = self.transport.receive(), if has_room => {
+                    let worker = Arc::clone(self);
+                    tasks.spawn(async move {
+                        let end = worker.handle(&delivery).await;
+                        (delivery, end)
+                    });
+                }
+            }
+        }
+    }
+
+    /// Gives back what nobody could work on, after this sidecar has stopped receiving: it would get it
+    /// again at once.
+    async fn settle(&self, ended: Result<(Delivery, End), JoinError>) -> End {
+        match ended {
+            Ok((delivery, end)) => {
+                if end != End::Settled {
+                    self.transport.pause().await;
+                }
+                if end == End::RuntimeLost {
+                    delivery.settle.give_back().await;
+                }
+                end
+            }
+            Err(error) => {
+                tracing::error!(%error, "a message was not processed: it is delivered again");
+                End::Settled
+            }
+        }
+    }
+
+    /// Waits until a runtime whose call timed out has restarted, or had the time to cancel the call.
+    async fn recovered(&self, incarnation: Option<std::time::SystemTime>) {
+        let deadline = Instant::now() + HANG_LIMIT;
+        while Instant::now() < deadline {
+            if !self.runtime.is_ready().await || self.runtime.incarnation() != incarnation {
+                return;
+            }
+            tokio::time::sleep(HANG_PAUSE).await;
+        }
+    }
+}
