@@ -324,7 +324,12 @@ fn child_id(parent: &str, actor: &str, index: usize) -> String {
     id.copy_from_slice(&hash.finalize()[..16]);
     id[6] = id[6] & 0x0f | 0x80;
     id[8] = id[8] & 0x3f | 0x80;
-    let text = hex(&id);
+    uuid(&id)
+}
+
+/// Sixteen bytes as UUIDs are written.
+pub(crate) fn uuid(bytes: &[u8; 16]) -> String {
+    let text = hex(bytes);
     let parts = [
         &text[..8],
         &text[8..12],

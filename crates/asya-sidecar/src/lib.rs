@@ -5,6 +5,7 @@
 //! [`config::WorkerConfig`]; nothing here but [`config::Config::read`] knows of an environment, and that
 //! by a lookup that the caller gives. The program wires these together.
 
+pub mod admin;
 pub mod config;
 pub mod envelope;
 pub mod failure;
@@ -13,6 +14,7 @@ pub mod metrics;
 pub mod retry;
 pub mod route;
 pub mod runtime;
+pub mod runtime_files;
 pub mod serve;
 pub mod spool;
 pub mod stop;

@@ -1,9 +1,12 @@
 //! Runs the sidecar of an actor.
 
+mod commands;
+
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use asya_sidecar::admin::Queues;
 use asya_sidecar::config::{Config, Fault, TransportConfig};
 use asya_sidecar::gateway::Gateway;
 use asya_sidecar::metrics::Metrics;
@@ -11,7 +14,11 @@ use asya_sidecar::runtime::Runtime;
 use asya_sidecar::serve::{self, Status};
 use asya_sidecar::stop;
 use asya_sidecar::transport::Transport;
+use asya_sidecar::transport::rabbitmq::RabbitMq;
+use asya_sidecar::transport::sqs::Sqs;
 use asya_sidecar::worker::Worker;
+use clap::Parser;
+use commands::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
 // A fast allocator that gives memory back: messages come and go all the time.
@@ -21,7 +28,21 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The environment is not valid.
 const INVALID: u8 = 2;
 
+/// Takes messages from an actor's queue, has the runtime work on them, and sends the results on.
+///
+/// Without a command it runs until SIGTERM. Everything is in the environment.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
 fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if let Some(Command::RuntimeFiles { to }) = &arguments.command {
+        return commands::runtime_files(to);
+    }
     let config = match Config::read(&|name| std::env::var(name).ok()) {
         Ok(config) => config,
         Err(faults) => return invalid(&faults),
@@ -29,6 +50,7 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .json()
         .with_max_level(config.log_level)
+        .with_writer(std::io::stderr)
         .init();
     // Two crates could each bring a default; there is one TLS stack.
     if rustls::crypto::aws_lc_rs::default_provider()
@@ -40,12 +62,16 @@ fn main() -> ExitCode {
     let tokio = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    match tokio {
-        Ok(tokio) => tokio.block_on(run(config)),
+    let tokio = match tokio {
+        Ok(tokio) => tokio,
         Err(error) => {
             tracing::error!(%error, "cannot start");
-            ExitCode::FAILURE
+            return ExitCode::FAILURE;
         }
+    };
+    match arguments.command {
+        None => tokio.block_on(run(config)),
+        Some(command) => tokio.block_on(commands::run(command, &config)),
     }
 }
 
@@ -59,7 +85,7 @@ async fn run(config: Config) -> ExitCode {
         return ExitCode::FAILURE;
     };
     let transport = match connect(&config).await {
-        Ok(transport) => transport,
+        Ok(connected) => connected.transport,
         Err(fault) => return invalid(&[fault]),
     };
     let (sender, stop) = stop::channel();
@@ -96,14 +122,28 @@ async fn run(config: Config) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-async fn connect(config: &Config) -> Result<Arc<dyn Transport>, Fault> {
+/// One broker, in both of its roles.
+struct Connected {
+    transport: Arc<dyn Transport>,
+    queues: Arc<dyn Queues>,
+}
+
+impl Connected {
+    fn new<T: Transport + Queues + 'static>(transport: T) -> Self {
+        let transport = Arc::new(transport);
+        Self {
+            transport: Arc::clone(&transport) as Arc<dyn Transport>,
+            queues: transport,
+        }
+    }
+}
+
+async fn connect(config: &Config) -> Result<Connected, Fault> {
     match &config.transport {
-        #[cfg(feature = "rabbitmq")]
         TransportConfig::RabbitMq(rabbitmq) => {
-            use asya_sidecar::transport::rabbitmq::RabbitMq;
             let transport = RabbitMq::new(rabbitmq, &config.queues.own, config.worker.prefetch);
             match transport {
-                Ok(transport) => Ok(Arc::new(transport)),
+                Ok(transport) => Ok(Connected::new(transport)),
                 Err(allowed) => Err(Fault {
                     variable: "ASYA_RABBITMQ_URL".to_owned(),
                     value: "***".to_owned(),
@@ -111,17 +151,7 @@ async fn connect(config: &Config) -> Result<Arc<dyn Transport>, Fault> {
                 }),
             }
         }
-        #[cfg(feature = "sqs")]
-        TransportConfig::Sqs(sqs) => {
-            use asya_sidecar::transport::sqs::Sqs;
-            Ok(Arc::new(Sqs::new(sqs, &config.queues).await))
-        }
-        #[allow(unreachable_patterns, reason = "depends on the features")]
-        other => Err(Fault {
-            variable: "ASYA_TRANSPORT".to_owned(),
-            value: format!("{:?}", other.name()),
-            allowed: "a transport that this program was built with".to_owned(),
-        }),
+        TransportConfig::Sqs(sqs) => Ok(Connected::new(Sqs::new(sqs, &config.queues).await)),
     }
 }
 

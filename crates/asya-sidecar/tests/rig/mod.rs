@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use test_cluster::process::free_ports;
+use test_cluster::ports;
 use test_cluster::until_within;
 
 use process::Program;
@@ -67,7 +67,7 @@ impl Pod {
     /// Starts a sidecar alone.
     pub fn without_runtime(environment: &BTreeMap<String, String>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let [metrics_port] = free_ports();
+        let [metrics_port] = ports::reserve();
         let mut environment = environment.clone();
         environment.insert("ASYA_SOCKET_DIR".to_owned(), text(folder.path()));
         let address = format!("127.0.0.1:{metrics_port}");

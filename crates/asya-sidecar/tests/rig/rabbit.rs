@@ -85,8 +85,13 @@ impl Rabbit {
     }
 
     pub async fn bind(&self, actor: &str) {
-        let path = format!("bindings/{}/e/{EXCHANGE}/q/asya-{actor}", self.vhost);
-        let key = json!({"routing_key": actor});
+        self.bind_to(&format!("asya-{actor}"), actor).await;
+    }
+
+    /// Lets messages with this routing key reach a queue.
+    pub async fn bind_to(&self, queue: &str, key: &str) {
+        let path = format!("bindings/{}/e/{EXCHANGE}/q/{queue}", self.vhost);
+        let key = json!({"routing_key": key});
         let (status, answer) = self.broker.ask("POST", &path, Some(&key)).await;
         assert_eq!(status, 201, "{answer}");
     }

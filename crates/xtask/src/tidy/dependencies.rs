@@ -8,12 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["merge", "function-proto"],
     &["actor"],
     &["function-kit", "test-cluster"],
-<<<<<<< HEAD
-    &["function-server", "pipeline"],
-=======
-    &["asya-sidecar"],
-    &["function-server"],
->>>>>>> 715e87c (asya-sidecar: the sidecar as a crate of its own: RabbitMQ, SQS and memory, retries with delay, metrics, gateway)
+    &["asya-sidecar", "function-server", "pipeline"],
     &[
         "function-inject-sidecar",
         "function-render-deployment",

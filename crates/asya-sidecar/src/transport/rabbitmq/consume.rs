@@ -44,7 +44,7 @@ pub(super) struct Consuming {
 pub(super) struct Unsettled(Arc<AtomicUsize>);
 
 impl Unsettled {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(count))
     }

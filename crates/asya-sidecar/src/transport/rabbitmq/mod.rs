@@ -6,6 +6,7 @@
 //! published on the next connection.
 
 mod consume;
+mod inspect;
 mod link;
 mod publish;
 

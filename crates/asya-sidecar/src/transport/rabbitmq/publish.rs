@@ -102,7 +102,7 @@ fn retry_queue(delays: &[u32], wanted: Duration) -> Option<u32> {
 }
 
 /// What an error of the publishing channel means for the message.
-fn refused(error: &lapin::Error, key: &str, bytes: usize) -> SendError {
+pub(super) fn refused(error: &lapin::Error, key: &str, bytes: usize) -> SendError {
     let text = error.to_string();
     let ErrorKind::ProtocolError(protocol) = error.kind() else {
         return SendError::Disconnected(text);

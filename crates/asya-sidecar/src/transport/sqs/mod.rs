@@ -1,6 +1,7 @@
 //! Amazon SQS: one message for each request, hidden from others for as long as it is processed.
 
 mod errors;
+mod inspect;
 mod receive;
 mod settle;
 

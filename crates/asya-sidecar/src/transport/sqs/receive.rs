@@ -51,7 +51,9 @@ impl Sqs {
                     match received {
                         Ok(Received::Message(message)) => {
                             self.is_receiving.store(true, Ordering::Relaxed);
-                            if let Some(delivery) = self.delivery(*message, url) {
+                            if let Some(delivery) =
+                                self.delivery(*message, url, self.visibility_seconds)
+                            {
                                 return delivery;
                             }
                             continue;
@@ -85,7 +87,12 @@ impl Sqs {
         }
     }
 
-    fn delivery(&self, message: Message, url: String) -> Option<Delivery> {
+    pub(super) fn delivery(
+        &self,
+        message: Message,
+        url: String,
+        visibility_seconds: i32,
+    ) -> Option<Delivery> {
         let receives = message.attributes.as_ref().and_then(|all| {
             all.get(&MessageSystemAttributeName::ApproximateReceiveCount)?
                 .parse()
@@ -95,7 +102,7 @@ impl Sqs {
             self.client.clone(),
             url,
             message.receipt_handle?,
-            self.visibility_seconds,
+            visibility_seconds,
             receives.unwrap_or(1),
         );
         Some(Delivery {
@@ -120,14 +127,14 @@ impl Sqs {
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         if let (Ok(Received::Message(message)), Some(url)) = (received, own)
-            && let Some(delivery) = self.delivery(*message, url)
+            && let Some(delivery) = self.delivery(*message, url, self.visibility_seconds)
         {
             delivery.settle.give_back().await;
         }
     }
 }
 
-async fn receive(client: Client, url: String, visibility: i32, wait: i32) -> Received {
+pub(super) async fn receive(client: Client, url: String, visibility: i32, wait: i32) -> Received {
     let request = client
         .receive_message()
         .queue_url(url)

@@ -1,0 +1,178 @@
+//! What operators do with queues from inside the cluster: send, peek, and requeue dead letters.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::envelope::{Envelope, Phase};
+use crate::transport::{Delivery, SendError};
+
+/// Access to queues by their names.
+#[async_trait]
+pub trait Queues: Send + Sync {
+    /// The next message of a queue, without waiting for one. It is hidden from others until it is
+    /// settled or the connection ends.
+    ///
+    /// # Errors
+    /// When there is no such queue, or the broker does not answer.
+    async fn take(&self, queue: &str) -> Result<Option<Delivery>, SendError>;
+
+    /// Sends a message to a queue, and returns when the broker is responsible for it.
+    ///
+    /// # Errors
+    /// When it is not, or nobody knows.
+    async fn put(&self, queue: &str, body: Bytes) -> Result<(), SendError>;
+}
+
+/// A message to send.
+#[derive(Debug, Clone, Default)]
+pub struct Message {
+    /// Its id; a new one unless given.
+    pub id: Option<String>,
+    /// The actor that gets it.
+    pub actor: String,
+    /// Actors that get it afterwards.
+    pub next: Vec<String>,
+    /// Its payload, as JSON.
+    pub payload: String,
+}
+
+/// Which dead letters go back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selection {
+    /// All that are there.
+    All,
+    /// Those with these ids.
+    Ids(Vec<String>),
+}
+
+impl Message {
+    /// The envelope, and its id.
+    ///
+    /// # Errors
+    /// When the payload is no JSON.
+    pub fn envelope(&self) -> Result<(String, Bytes), String> {
+        let payload: &RawValue = serde_json::from_str(&self.payload)
+            .map_err(|error| format!("the payload is no JSON: {error}"))?;
+        let id = self.id.clone().unwrap_or_else(new_id);
+        let route = json!({"prev": [], "curr": self.actor, "next": self.next});
+        let text = format!(
+            "{{\"id\":{},\"route\":{route},\"headers\":{{}},\"payload\":{}}}",
+            json!(id),
+            payload.get(),
+        );
+        let mut envelope = Envelope::parse(text.as_bytes()).map_err(|error| error.to_string())?;
+        envelope.stamp(Phase::Pending, &self.actor, Timestamp::now());
+        envelope.stamp_attempt(1, 1);
+        Ok((id, envelope.to_bytes().into()))
+    }
+}
+
+/// The first messages of a queue, which go back to it.
+///
+/// # Errors
+/// When there is no such queue, or the broker does not answer.
+pub async fn peek(queues: &dyn Queues, queue: &str, count: usize) -> Result<Vec<Bytes>, SendError> {
+    let mut held = Vec::new();
+    while held.len() < count {
+        match queues.take(queue).await {
+            Ok(Some(delivery)) => held.push(delivery),
+            Ok(None) => break,
+            Err(error) => {
+                give_back(&held).await;
+                return Err(error);
+            }
+        }
+    }
+    give_back(&held).await;
+    Ok(held.into_iter().map(|delivery| delivery.body).collect())
+}
+
+/// Moves messages from one queue to another, each acknowledged only after the broker has confirmed the
+/// other's, and no more than so many a second. Reports the id of each by `moved`. The number moved.
+///
+/// # Errors
+/// When there is no such queue, or the broker does not answer. What was moved until then stays moved.
+pub async fn requeue(
+    queues: &dyn Queues,
+    from: &str,
+    to: &str,
+    selection: &Selection,
+    per_second: u32,
+    mut moved: impl FnMut(&str),
+) -> Result<usize, SendError> {
+    let mut others = Vec::new();
+    let mut count = 0;
+    let result = loop {
+        let delivery = match queues.take(from).await {
+            Ok(Some(delivery)) => delivery,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        };
+        let envelope = Envelope::parse_lenient(&delivery.body).ok();
+        let id = envelope.as_ref().map_or("", Envelope::id).to_owned();
+        let is_selected = match selection {
+            Selection::All => true,
+            Selection::Ids(ids) => ids.contains(&id),
+        };
+        if !is_selected {
+            // Held, so that it is not taken again.
+            others.push(delivery);
+            continue;
+        }
+        if let Err(error) = queues.put(to, fresh(envelope, &delivery)).await {
+            others.push(delivery);
+            break Err(error);
+        }
+        if !delivery.settle.acknowledge().await {
+            tracing::warn!(
+                id,
+                "moved, and not removed from the dead letters: it is there twice"
+            );
+        }
+        count += 1;
+        moved(&id);
+        tokio::time::sleep(Duration::from_secs(1) / per_second.max(1)).await;
+    };
+    give_back(&others).await;
+    result.map(|()| count)
+}
+
+/// The message with its attempts counted anew.
+fn fresh(envelope: Option<Envelope>, delivery: &Delivery) -> Bytes {
+    let Some(mut envelope) = envelope else {
+        return delivery.body.clone();
+    };
+    envelope.headers.remove(crate::retry::FIRST_ATTEMPT);
+    if envelope.status.contains_key("attempt") {
+        envelope.status.insert("attempt".to_owned(), json!(1));
+    }
+    envelope.to_bytes().into()
+}
+
+async fn give_back(held: &[Delivery]) {
+    for delivery in held {
+        delivery.settle.give_back().await;
+    }
+}
+
+/// What `peek` shows of a message: the envelope, or the bytes of what is none.
+pub fn shown(body: &[u8]) -> Value {
+    let envelope = serde_json::from_slice::<Map<String, Value>>(body);
+    envelope.map_or_else(
+        |_| json!({"not_an_envelope": String::from_utf8_lossy(body)}),
+        Value::Object,
+    )
+}
+
+/// A random id, in the form of a UUID (version 4).
+fn new_id() -> String {
+    let mut bytes = fastrand::u128(..).to_be_bytes();
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    crate::envelope::uuid(&bytes)
+}

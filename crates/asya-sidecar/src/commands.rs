@@ -1,0 +1,175 @@
+//! Commands for operators, run inside the cluster with a pod's own environment:
+//! `kubectl exec <pod> -c asya-sidecar -- asya-sidecar peek --dead`.
+
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use asya_sidecar::admin::{self, Message, Selection};
+use asya_sidecar::config::Config;
+use asya_sidecar::runtime_files;
+use clap::Subcommand;
+
+use crate::{Connected, connect, invalid};
+
+/// What an operator asks for.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Writes the runtime script, the adapters and the end actors into a folder
+    RuntimeFiles {
+        /// The folder
+        #[arg(long)]
+        to: PathBuf,
+    },
+    /// Sends a message to an actor, and prints its id when the broker has confirmed it
+    Send {
+        /// The actor
+        actor: String,
+        /// The payload as JSON; `-` reads it from standard input
+        #[arg(default_value = "-")]
+        payload: String,
+        /// Id of the message [default: a random UUID]
+        #[arg(long)]
+        id: Option<String>,
+        /// Actors that get the results, in this order
+        #[arg(long, value_delimiter = ',')]
+        next: Vec<String>,
+    },
+    /// Prints the first messages of a queue, one JSON line each; they stay in it
+    Peek {
+        /// The actor whose queue it is [default: the pod's own]
+        #[arg(long)]
+        actor: Option<String>,
+        /// Its dead-letter queue in place of its queue
+        #[arg(long)]
+        dead: bool,
+        /// How many messages
+        #[arg(long, default_value_t = 10)]
+        count: usize,
+    },
+    /// Moves dead letters back to their queue, each removed only after the broker has confirmed it
+    Requeue {
+        /// The actor whose dead letters they are [default: the pod's own]
+        #[arg(long)]
+        actor: Option<String>,
+        /// All of them
+        #[arg(long, required_unless_present = "id", conflicts_with = "id")]
+        all: bool,
+        /// Only the message with this id; may be given several times
+        #[arg(long)]
+        id: Vec<String>,
+        /// How many a second
+        #[arg(long, default_value_t = 50)]
+        per_second: u32,
+    },
+}
+
+/// Writes the runtime files.
+pub(crate) fn runtime_files(to: &Path) -> ExitCode {
+    match runtime_files::write(to) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error.to_string()),
+    }
+}
+
+/// Runs a command that needs the broker.
+pub(crate) async fn run(command: Command, config: &Config) -> ExitCode {
+    let connected = match connect(config).await {
+        Ok(connected) => connected,
+        Err(fault) => return invalid(&[fault]),
+    };
+    let done = execute(command, config, &connected).await;
+    connected.transport.close().await;
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
+    }
+}
+
+async fn execute(command: Command, config: &Config, connected: &Connected) -> Result<(), String> {
+    let queue_of = |actor: &Option<String>| match actor {
+        Some(actor) => config.queues.of(actor),
+        None => config.queues.own.clone(),
+    };
+    let queues = &*connected.queues;
+    match command {
+        Command::RuntimeFiles { .. } => Ok(()),
+        Command::Send {
+            actor,
+            payload,
+            id,
+            next,
+        } => {
+            let message = Message {
+                id,
+                actor,
+                next,
+                payload: read(payload)?,
+            };
+            let (id, envelope) = message.envelope()?;
+            let queue = config.queues.of(&message.actor);
+            let sent = queues.put(&queue, envelope).await;
+            sent.map_err(|error| format!("message for queue {queue:?} not sent: {error}"))?;
+            print(&id)
+        }
+        Command::Peek { actor, dead, count } => {
+            let mut queue = queue_of(&actor);
+            if dead {
+                queue = dead_letters(&queue);
+            }
+            let found = admin::peek(queues, &queue, count).await;
+            let found = found.map_err(|error| format!("queue {queue:?}: {error}"))?;
+            for body in found {
+                print(&admin::shown(&body).to_string())?;
+            }
+            Ok(())
+        }
+        Command::Requeue {
+            actor,
+            all,
+            id,
+            per_second,
+        } => {
+            let queue = queue_of(&actor);
+            let dead = dead_letters(&queue);
+            let selection = if all {
+                Selection::All
+            } else {
+                Selection::Ids(id)
+            };
+            let moved = |id: &str| drop(print(id));
+            let count = admin::requeue(queues, &dead, &queue, &selection, per_second, moved).await;
+            let count = count.map_err(|error| format!("queue {dead:?}: {error}"))?;
+            if count == 0 {
+                return Err(format!("queue {dead:?}: no such message"));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Name of a queue's dead-letter queue, as the provider gives it.
+fn dead_letters(queue: &str) -> String {
+    format!("{queue}-dlq")
+}
+
+fn read(payload: String) -> Result<String, String> {
+    if payload != "-" {
+        return Ok(payload);
+    }
+    let mut text = String::new();
+    let read = std::io::stdin().read_to_string(&mut text);
+    read.map_err(|error| format!("cannot read the payload from standard input: {error}"))?;
+    Ok(text)
+}
+
+fn print(line: &str) -> Result<(), String> {
+    let written = writeln!(std::io::stdout(), "{line}");
+    written.map_err(|error| format!("cannot write: {error}"))
+}
+
+fn failed(error: &str) -> ExitCode {
+    // Where nobody reads it, the exit code still counts.
+    let _ = writeln!(std::io::stderr(), "{error}");
+    ExitCode::FAILURE
+}
