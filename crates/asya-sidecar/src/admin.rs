@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::envelope::{Envelope, Phase};
+use crate::ids;
 use crate::transport::{Delivery, SendError};
 
 /// Access to queues by their names.
@@ -58,7 +59,7 @@ impl Message {
     pub fn envelope(&self) -> Result<(String, Bytes), String> {
         let payload: &RawValue = serde_json::from_str(&self.payload)
             .map_err(|error| format!("the payload is no JSON: {error}"))?;
-        let id = self.id.clone().unwrap_or_else(new_id);
+        let id = self.id.clone().unwrap_or_else(ids::random);
         let route = json!({"prev": [], "curr": self.actor, "next": self.next});
         let text = format!(
             "{{\"id\":{},\"route\":{route},\"headers\":{{}},\"payload\":{}}}",
@@ -167,12 +168,4 @@ pub fn shown(body: &[u8]) -> Value {
         |_| json!({"not_an_envelope": String::from_utf8_lossy(body)}),
         Value::Object,
     )
-}
-
-/// A random id, in the form of a UUID (version 4).
-fn new_id() -> String {
-    let mut bytes = fastrand::u128(..).to_be_bytes();
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    crate::envelope::uuid(&bytes)
 }

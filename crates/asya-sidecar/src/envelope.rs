@@ -5,13 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::failure::Failure;
+use crate::ids;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
-
-use crate::failure::Failure;
 
 /// Members by name, with their values as they were written.
 pub type Members = BTreeMap<String, Box<RawValue>>;
@@ -126,7 +125,7 @@ impl Envelope {
             "original_payload": String::from_utf8_lossy(body),
         });
         let mut envelope = Self {
-            id: hex(&Sha256::digest(body)[..16]),
+            id: ids::of_bytes(body),
             parent_id: None,
             route: Route {
                 curr: actor.to_owned(),
@@ -229,7 +228,7 @@ impl Envelope {
             .or_insert_with(|| raw(&Value::Null));
         next.rest.extend(members);
         if index > 0 {
-            next.id = child_id(&self.id, actor, index);
+            next.id = ids::of_child(&self.id, actor, index);
             next.parent_id = Some(self.id.clone());
         }
         Ok(next)
@@ -309,46 +308,6 @@ impl Frame {
             .map(Self)
             .map_err(|error| InvalidEnvelope(format!("frame: not a JSON object: {error}")))
     }
-}
-
-/// The id of a later frame, in the form of a UUID (version 8: of our own making).
-fn child_id(parent: &str, actor: &str, index: usize) -> String {
-    let mut hash = Sha256::new();
-    // Lengths first: no two triples give the same bytes.
-    for part in [parent, actor] {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
-    }
-    hash.update((index as u64).to_be_bytes());
-    let mut id = [0; 16];
-    id.copy_from_slice(&hash.finalize()[..16]);
-    id[6] = id[6] & 0x0f | 0x80;
-    id[8] = id[8] & 0x3f | 0x80;
-    uuid(&id)
-}
-
-/// Sixteen bytes as UUIDs are written.
-pub(crate) fn uuid(bytes: &[u8; 16]) -> String {
-    let text = hex(bytes);
-    let parts = [
-        &text[..8],
-        &text[8..12],
-        &text[12..16],
-        &text[16..20],
-        &text[20..],
-    ];
-    parts.join("-")
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        // Writing to a text cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 /// A time as envelopes have it: RFC 3339 in UTC, in milliseconds.

@@ -10,6 +10,7 @@ pub mod config;
 pub mod envelope;
 pub mod failure;
 pub mod gateway;
+mod ids;
 pub mod metrics;
 pub mod retry;
 pub mod route;

@@ -167,6 +167,11 @@ async fn a_queue_that_is_made_late_or_anew_is_received_from_soon() {
         rabbit.take_when("x-sink", 1).await;
         assert!(made.elapsed() < LATE_QUEUE, "{id}: {:?}", made.elapsed());
         rabbit.delete_queue("a").await;
+        until("the sidecar is not ready", || async {
+            let (status, _) = pod.ask("/readyz").await?;
+            (status == 503).then_some(())
+        })
+        .await;
     }
 }
 

@@ -3,7 +3,8 @@
 //! A broker does not always report that a consumer is no more. After a queue was deleted and made anew
 //! at once, and after a restart before the queue has a leader, no message comes and no error either
 //! (observed on RabbitMQ 3.10.8). So every answer has a time limit, and a consumer to which nothing
-//! comes is looked after.
+//! comes is looked after. A queue that was made anew may even give a message to a consumer that no
+//! longer is, so a quiet consumer is renewed now and then: the end of its channel returns the message.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,8 +16,9 @@ use lapin::options::{
 };
 use lapin::types::FieldTable;
 use lapin::{Channel, Consumer};
+use tokio::time::Instant;
 
-use super::link::Link;
+use super::link::{Link, SUCCESS};
 use super::{QUEUE_PAUSE, RabbitMq, Unacknowledged};
 use crate::transport::Delivery;
 
@@ -25,6 +27,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long nothing may come until the consumer is looked after.
 const IDLE: Duration = Duration::from_secs(3);
+
+/// How long nothing may come until the consumer is renewed.
+const QUIET: Duration = Duration::from_secs(30);
 
 /// How long a message that waits may take to be delivered to an idle consumer.
 const DELIVERY: Duration = Duration::from_millis(500);
@@ -70,7 +75,7 @@ impl RabbitMq {
                         tracing::warn!(queue = self.queue, error, "consumer lost");
                         self.is_consuming.store(false, Ordering::Relaxed);
                     }
-                    // It was stopped by us.
+                    // It was stopped, or is to be renewed.
                     Err(None) => {}
                 }
             }
@@ -86,8 +91,9 @@ impl RabbitMq {
             match consuming {
                 Ok(consuming) => {
                     *place = Some(consuming);
-                    self.is_consuming.store(true, Ordering::Relaxed);
-                    tracing::info!(queue = self.queue, "receiving messages");
+                    if !self.is_consuming.swap(true, Ordering::Relaxed) {
+                        tracing::info!(queue = self.queue, "receiving messages");
+                    }
                     is_reported = false;
                 }
                 Err(error) => {
@@ -102,9 +108,11 @@ impl RabbitMq {
         }
     }
 
-    /// The next message of a consumer, or why there is none; nothing where there is no consumer.
+    /// The next message of a consumer, or why there is none; no reason where nothing is wrong, and the
+    /// consumer is to be made anew.
     async fn next_of(&self, consuming: &mut Consuming) -> Result<Delivery, Option<String>> {
         let mut idle = IDLE;
+        let start = Instant::now();
         loop {
             let consumer = consuming.consumer.as_mut().ok_or(None)?;
             match tokio::time::timeout(idle, consumer.next()).await {
@@ -138,6 +146,9 @@ impl RabbitMq {
                         return Err(Some("the queue has no consumers".to_owned()));
                     }
                     let is_free = consuming.unsettled.load(Ordering::Relaxed) == 0;
+                    if is_free && start.elapsed() >= QUIET {
+                        return Err(None);
+                    }
                     if messages > 0 && is_free && idle == DELIVERY {
                         return Err(Some("messages wait and are not delivered".to_owned()));
                     }
@@ -168,13 +179,17 @@ impl RabbitMq {
     async fn consume(&self, link: &Link, kept: Option<Consuming>) -> lapin::Result<Consuming> {
         let probe = link.channel().await?;
         self.look(&probe).await?;
-        // Without deliveries to settle, a new channel owes nothing to what was wrong with the old one.
-        let kept = kept.filter(|kept| {
-            kept.channel.status().connected() && kept.unsettled.load(Ordering::Relaxed) > 0
-        });
-        let (channel, unsettled) = if let Some(kept) = kept {
-            (kept.channel, kept.unsettled)
+        let kept = kept.filter(|kept| kept.channel.status().connected());
+        let (channel, unsettled) = if let Some(kept) = kept
+            .as_ref()
+            .filter(|kept| kept.unsettled.load(Ordering::Relaxed) > 0)
+        {
+            (kept.channel.clone(), Arc::clone(&kept.unsettled))
         } else {
+            // Nothing is left to settle on the old one.
+            if let Some(kept) = &kept {
+                kept.channel.close(SUCCESS, "renewed".into()).await?;
+            }
             let channel = link.channel().await?;
             let options = BasicQosOptions::default();
             channel.basic_qos(self.prefetch, options).await?;

@@ -15,7 +15,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Reply code of a connection that is closed in good order. Source: AMQP 0.9.1, 1.1.
-const SUCCESS: u16 = 200;
+pub(super) const SUCCESS: u16 = 200;
 
 /// A connection, and the channel on which messages are published.
 pub(super) struct Link {
