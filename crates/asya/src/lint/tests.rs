@@ -37,7 +37,7 @@ fn folders() -> Vec<PathBuf> {
 }
 
 fn findings(folder: &Path, functions: &Functions) -> Vec<Finding> {
-    let sources = sources(&[folder.to_owned()]).unwrap();
+    let sources = sources(&[folder.to_owned()], false).unwrap();
     let [composition, legacy_composition] = compositions_of_actors().unwrap();
     let linter = Linter {
         functions,
