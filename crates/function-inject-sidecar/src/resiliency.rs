@@ -1,16 +1,22 @@
 //! What the sidecar does on failure.
 
+use std::collections::BTreeMap;
+
 use actor::duration;
 use actor::quantity::number_text;
 use actor::spec::Resiliency;
 use function_kit::{Code, Diagnostic};
-use merge::FieldPath;
+use merge::{FieldPath, Segment};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::Actor;
 use crate::environment::Environment;
 
+/// Kinds of the older form.
 const POLICIES: [&str; 2] = ["constant", "exponential"];
+/// Kinds of the newer form.
+const BACKOFFS: [&str; 3] = ["constant", "linear", "exponential"];
 
 /// Adds the variables of both forms. What is not set is the sidecar's default; an
 /// explicit `0` or `false` is passed on.
@@ -46,31 +52,137 @@ pub(crate) fn add(actor: &Actor, env: &mut Environment, errors: &mut Vec<Diagnos
     env.set_if("ASYA_RESILIENCY_RULES", rules);
 }
 
+/// Checks what the sidecar would refuse when it starts, or read as something else.
 fn check(actor: &Actor, errors: &mut Vec<Diagnostic>) {
-    let retry = &actor.spec.resiliency.retry;
-    let mut error = |field: &str, problem: String| {
-        let path = FieldPath::from(["resiliency", "retry", field]);
-        let location = actor.call.locate(&path);
-        let message = format!("spec.{path}: {problem} (set by {})", location.source);
-        errors.push(Diagnostic::error(Code::InvalidRetry, location, message));
-    };
-    if let Some(policy) = retry
-        .policy
-        .as_deref()
-        .filter(|name| !POLICIES.contains(name))
+    let resiliency = &actor.spec.resiliency;
+    let mut errors = Errors { actor, errors };
+    let retry = &resiliency.retry;
+    let retry_path = |field: &'static str| ["retry".into(), field.into()];
+    if let Some(policy) = &retry.policy
+        && !POLICIES.contains(&policy.as_str())
     {
-        error(
-            "policy",
-            format!("{policy:?} is neither \"constant\" nor \"exponential\""),
+        let problem = format!("{policy:?} is neither \"constant\" nor \"exponential\"");
+        errors.add(retry_path("policy"), problem);
+    }
+    errors.interval(
+        retry_path("initialInterval"),
+        retry.initial_interval.as_deref(),
+    );
+    errors.interval(retry_path("maxInterval"), retry.max_interval.as_deref());
+    let coefficient = retry.backoff_coefficient.as_ref();
+    if let Some(coefficient) = coefficient.filter(|it| it.as_f64().is_none_or(|it| it < 1.0)) {
+        let problem = format!("{coefficient} is below 1: delays would get shorter");
+        errors.add(retry_path("backoffCoefficient"), problem);
+    }
+    for (name, policy) in &resiliency.policies {
+        check_policy(name, policy, &mut errors);
+    }
+    for (index, rule) in resiliency.rules.iter().enumerate() {
+        check_rule(index, rule, &resiliency.policies, &mut errors);
+    }
+}
+
+fn check_policy(name: &str, policy: &Map<String, Value>, errors: &mut Errors<'_>) {
+    let path = |field: &'static str| ["policies".into(), name.into(), field.into()];
+    if let Some(backoff) = policy.get("backoff")
+        && !BACKOFFS.iter().any(|known| backoff == known)
+    {
+        let known = BACKOFFS.join(", ");
+        errors.add(path("backoff"), format!("{backoff} is none of {known}"));
+    }
+    for field in ["initialDelay", "maxInterval", "maxDuration"] {
+        match policy.get(field) {
+            None => {}
+            Some(Value::String(text)) => errors.interval(path(field), Some(text)),
+            Some(other) => errors.add(
+                path(field),
+                format!("{other} is not a duration such as 10s"),
+            ),
+        }
+    }
+    if let Some(attempts) = policy.get("maxAttempts")
+        && attempts.as_u64().is_none_or(|attempts| attempts == 0)
+    {
+        let problem = format!("{attempts} is not a whole number of 1 or more");
+        errors.add(path("maxAttempts"), problem);
+    }
+    if let Some(jitter) = policy.get("jitter").filter(|jitter| !jitter.is_boolean()) {
+        errors.add(
+            path("jitter"),
+            format!("{jitter} is neither true nor false"),
         );
     }
-    let intervals = [
-        ("initialInterval", &retry.initial_interval),
-        ("maxInterval", &retry.max_interval),
-    ];
-    for (field, interval) in intervals {
-        if let Some(Err(invalid)) = interval.as_deref().map(duration::parse) {
-            error(field, invalid.to_string());
+    if let Some(actors) = policy.get("onExhausted")
+        && !is_list_of_names(actors)
+    {
+        let problem = "expected a list of names of actors".to_owned();
+        errors.add(path("onExhausted"), problem);
+    }
+}
+
+fn check_rule(
+    index: usize,
+    rule: &Map<String, Value>,
+    policies: &BTreeMap<String, Map<String, Value>>,
+    errors: &mut Errors<'_>,
+) {
+    let path = |field: &'static str| ["rules".into(), index.into(), field.into()];
+    if !rule.get("errors").is_some_and(is_list_of_names) {
+        let problem = "expected a list of names of errors".to_owned();
+        errors.add(path("errors"), problem);
+    }
+    let known = || policies.keys().cloned().collect::<Vec<_>>().join(", ");
+    match rule.get("policy").and_then(Value::as_str) {
+        Some(policy) if policies.contains_key(policy) => {}
+        Some(policy) => {
+            let problem = match known() {
+                known if known.is_empty() => {
+                    format!("there is no policy {policy:?}: add it to resiliency.policies")
+                }
+                known => format!("there is no policy {policy:?}, only {known}"),
+            };
+            errors.add(path("policy"), problem);
+        }
+        None => errors.add(path("policy"), "expected the name of a policy".to_owned()),
+    }
+}
+
+fn is_list_of_names(value: &Value) -> bool {
+    let is_name = |item: &Value| item.as_str().is_some_and(|name| !name.is_empty());
+    value
+        .as_array()
+        .is_some_and(|items| !items.is_empty() && items.iter().all(is_name))
+}
+
+/// What is wrong with `spec.resiliency`.
+struct Errors<'a> {
+    actor: &'a Actor<'a>,
+    errors: &'a mut Vec<Diagnostic>,
+}
+
+impl Errors<'_> {
+    fn add(&mut self, path: impl IntoIterator<Item = Segment>, problem: String) {
+        let path: FieldPath = std::iter::once(Segment::from("resiliency"))
+            .chain(path)
+            .collect();
+        let location = self.actor.call.locate(&path);
+        let message = format!("spec.{path}: {problem} (set by {})", location.source);
+        self.errors
+            .push(Diagnostic::error(Code::InvalidRetry, location, message));
+    }
+
+    /// Checks that a duration is one, and above 0.
+    fn interval(&mut self, path: impl IntoIterator<Item = Segment>, text: Option<&str>) {
+        match text.map(duration::parse) {
+            None => {}
+            Some(Err(invalid)) => self.add(path, invalid.to_string()),
+            Some(Ok(interval)) if interval.is_zero() => {
+                self.add(
+                    path,
+                    "0 is no pause: leave it out, or set a duration such as 1s".to_owned(),
+                );
+            }
+            Some(Ok(_)) => {}
         }
     }
 }

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 const HIDDEN: &str = "***";
 
-/// A spec with every literal environment value, argument and annotation value hidden, at any
+/// A spec with every literal value of environment variables, arguments, annotations, HTTP headers and metadata of
+/// triggers hidden, at any
 /// depth, as it is serialised. References to Secrets stay: they name, they do not tell.
 #[derive(Debug, Clone, Copy)]
 pub struct Redacted<'a>(pub &'a Map<String, Value>);
@@ -15,7 +16,8 @@ impl Serialize for Redacted<'_> {
         let mut map = s.serialize_map(Some(self.0.len()))?;
         for (key, value) in self.0 {
             match key.as_str() {
-                "env" => map.serialize_entry(key, &Variables(value))?,
+                "env" | "httpHeaders" => map.serialize_entry(key, &Variables(value))?,
+                "additionalTriggers" => map.serialize_entry(key, &Triggers(value))?,
                 "args" | "command" | "podAnnotations" | "annotations" => {
                     map.serialize_entry(key, &Hidden(value))?;
                 }
@@ -49,7 +51,30 @@ impl Serialize for Shown<'_> {
     }
 }
 
-/// Environment variables: the literal value of each is hidden.
+/// Triggers of KEDA: the values of their metadata are hidden, which scalers may take credentials
+/// from.
+struct Triggers<'a>(&'a Value);
+
+impl Serialize for Triggers<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Array(list) => s.collect_seq(list.iter().map(Triggers)),
+            Value::Object(fields) => {
+                let mut map = s.serialize_map(Some(fields.len()))?;
+                for (key, value) in fields {
+                    match key.as_str() {
+                        "metadata" => map.serialize_entry(key, &Hidden(value))?,
+                        _ => map.serialize_entry(key, &Shown(value))?,
+                    }
+                }
+                map.end()
+            }
+            other => Hidden(other).serialize(s),
+        }
+    }
+}
+
+/// Environment variables and HTTP headers: the literal value of each is hidden.
 struct Variables<'a>(&'a Value);
 
 impl Serialize for Variables<'_> {
@@ -111,15 +136,24 @@ mod tests {
                 "metadata": {"annotations": {"a": "s7"}},
                 "spec": {"containers": [{"name": "r", "args": ["s8"], "env": [{"name": "E", "value": "s9"}]}]},
             }},
+            "scaling": {"additionalTriggers": [{"type": "redis", "metadata": {"password": "s10", "address": "s11"}}]},
+            "livenessProbe": {"httpGet": {"port": 1, "httpHeaders": [{"name": "Authorization", "value": "s12"}]}},
         });
         let text = serde_json::to_string(&Redacted(spec.as_object().unwrap())).unwrap();
-        for secret in 1..=9 {
+        for secret in 1..=12 {
             assert!(
                 !text.contains(&format!("s{secret}\"")),
                 "s{secret} in {text}"
             );
         }
-        for kept in ["app:1", "\"A\"", "fieldPath"] {
+        for kept in [
+            "app:1",
+            "\"A\"",
+            "fieldPath",
+            "redis",
+            "password",
+            "Authorization",
+        ] {
             assert!(text.contains(kept), "{kept} in {text}");
         }
     }

@@ -38,7 +38,7 @@ pub(crate) fn role(
 
 /// The ServiceAccount. `own` is the one that the user names: then none is rendered.
 pub(crate) fn render(actor: &Actor, own: Option<&str>, findings: &mut Findings) -> Option<Value> {
-    let role = actor.role.as_ref()?;
+    let role = expanded(actor)?;
     if let Some(own) = own {
         let field = if actor.spec.service_account_name.is_some() {
             FieldPath::from(["serviceAccountName"])
@@ -57,4 +57,11 @@ pub(crate) fn render(actor: &Actor, own: Option<&str>, findings: &mut Findings) 
     let mut metadata = actor.identity.metadata(&name, "serviceaccount");
     metadata["annotations"] = json!({ROLE_ANNOTATION: role});
     Some(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}))
+}
+
+/// The role with `{namespace}` and `{actor}` replaced by those of the actor.
+fn expanded(actor: &Actor) -> Option<String> {
+    let role = actor.role.as_ref()?;
+    let role = role.replace("{namespace}", &actor.identity.namespace);
+    Some(role.replace("{actor}", actor.identity.actor.as_str()))
 }

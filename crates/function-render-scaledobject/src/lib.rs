@@ -162,7 +162,7 @@ fn render(call: &Call, spec: &Spec) -> Result<Rendered, StepError> {
     let Some((first, _)) = scaled.first() else {
         return Ok(rendered);
     };
-    let errors = rules::check(call, &identity, &spec.scaling, &first.target);
+    let errors = rules::check(call, &identity, &spec.scaling, &first.target, &platform);
     if !errors.is_empty() {
         let error = StepError::all(StatusReason::ConfigError, errors);
         return Err(error.on(ConditionType::ScalingReady, "ConfigError"));

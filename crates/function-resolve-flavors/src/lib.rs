@@ -76,6 +76,11 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
 /// # Errors
 /// What ends the pipeline.
 pub fn step(call: &mut Call) -> Result<(), StepError> {
+    let actor = call.subject();
+    resolve(call).inspect_err(|error| log::refused(&actor, error))
+}
+
+fn resolve(call: &mut Call) -> Result<(), StepError> {
     // This is the first step of a reconcile. Crossplane hands it the context of its own
     // previous call, which holds its facts already.
     call.forget_facts();
@@ -116,7 +121,10 @@ pub fn step(call: &mut Call) -> Result<(), StepError> {
     } else {
         "Resolved"
     };
-    let notices = notices::all(&flavors, &own, &ignored_keys);
+    let mut notices = notices::all(&flavors, &own, &ignored_keys);
+    notices.extend(notices::replicas_while_scaling(&resolved, |path| {
+        call.locate(path)
+    }));
     let message = notices.iter().map(ToString::to_string);
     let message = message.collect::<Vec<_>>().join("; ");
     call.condition(

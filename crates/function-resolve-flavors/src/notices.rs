@@ -46,7 +46,83 @@ pub(crate) fn all(
             message,
         )
     });
-    in_flavors.chain(in_actor).collect()
+    let replaced = flavors.iter().flat_map(|flavor| replaced(flavor, own));
+    in_flavors.chain(in_actor).chain(replaced).collect()
+}
+
+/// The fields of a flavor that the actor replaces as a whole, with the keys that are lost by that.
+fn replaced(flavor: &Flavor<'_>, own: &Map<String, Value>) -> Vec<Diagnostic> {
+    let name = flavor.name.as_str();
+    let fields = flavor.document.iter();
+    let both = fields.filter_map(|(field, given)| {
+        let own = own.get(field).filter(|own| !own.is_null())?;
+        let lost = lost(&FieldPath::from([field.as_str()]), given, own);
+        (!lost.is_empty()).then_some((field, lost))
+    });
+    both.map(|(field, lost)| {
+        let keys: Vec<String> = lost.iter().map(ToString::to_string).collect();
+        let message = format!(
+            "{} of flavor {name:?} has no effect: the actor's own {field:?} replaces the whole field",
+            keys.join(", ")
+        );
+        let location = Location::flavor(name, below("data", &lost[0]));
+        Diagnostic::info(Code::FlavorKeysReplaced, location, message)
+            .related([Location::actor(["spec", field])])
+    })
+    .collect()
+}
+
+/// The keys of `given` that are not in `own`, and lists that are replaced. A value that both give
+/// is overridden on purpose.
+fn lost(path: &FieldPath, given: &Value, own: &Value) -> Vec<FieldPath> {
+    match (given, own) {
+        (Value::Object(given), Value::Object(own)) => {
+            let keys = given.iter();
+            keys.flat_map(|(key, given)| {
+                let path: FieldPath = path
+                    .segments()
+                    .iter()
+                    .cloned()
+                    .chain([key.as_str().into()])
+                    .collect();
+                match own.get(key) {
+                    None => vec![path],
+                    Some(own) => lost(&path, given, own),
+                }
+            })
+            .collect()
+        }
+        (Value::Array(given), Value::Array(own))
+            if given.iter().any(|item| !own.contains(item)) =>
+        {
+            vec![path.clone()]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// `replicas` that KEDA sets in its place.
+pub(crate) fn replicas_while_scaling(
+    resolved: &Map<String, Value>,
+    locate: impl Fn(&FieldPath) -> Location,
+) -> Option<Diagnostic> {
+    let is_off = resolved
+        .get("scaling")
+        .is_some_and(|scaling| scaling["enabled"] == Value::Bool(false));
+    let inline = resolved.get("replicas").filter(|count| !count.is_null());
+    let workload = resolved
+        .get("workload")
+        .and_then(|workload| workload.get("replicas"));
+    let path = match (inline, workload) {
+        (Some(_), _) => FieldPath::from(["replicas"]),
+        (None, Some(_)) => FieldPath::from(["workload", "replicas"]),
+        (None, None) => return None,
+    };
+    (!is_off).then(|| {
+        let message = format!("{path} has no effect while scaling is on");
+        Diagnostic::warning(Code::ReplicasWhileScaling, locate(&path), message)
+            .help("set scaling.minReplicaCount, or scaling.enabled: false")
+    })
 }
 
 fn is_ignored(path: &FieldPath, ignored_keys: &[&str]) -> bool {

@@ -42,6 +42,12 @@ codes! {
         example: "spec: {scaling: {minReplicas: 1, minReplicaCount: 2}}",
         fix: "Keep one of the two names.",
     }
+    ReplicasWhileScaling "ASYA113" {
+        title: "replicas has no effect while scaling is on",
+        cause: "KEDA sets the number of pods, from scaling.minReplicaCount to scaling.maxReplicaCount.",
+        example: "spec: {replicas: 3}",
+        fix: "Set scaling.minReplicaCount, or scaling.enabled: false.",
+    }
     NothingToRun "ASYA120" {
         title: "Nothing says what the actor runs",
         cause: "Neither the actor nor a flavor sets image and handler, workload, or workloadRef.",
@@ -137,6 +143,12 @@ codes! {
         cause: "Identity, transport and list of flavors are an actor's own, and Crossplane's fields are Crossplane's.",
         example: "data: {actor: embedding}",
         fix: "Remove the field from the flavor; set it in the actor.",
+    }
+    FlavorKeysReplaced "ASYA223" {
+        title: "Keys of a flavor have no effect: the actor replaces the whole field",
+        cause: "A top-level field that the actor writes replaces that of its flavors, with all the keys and items in it.",
+        example: "spec: {flavors: [gpu], scaling: {maxReplicaCount: 2}} # gpu sets scaling.cooldownPeriod",
+        fix: "Repeat the keys in the actor if it needs them.",
     }
     FlavorConflict "ASYA230" {
         title: "Two flavors set the same field",
@@ -344,9 +356,9 @@ codes! {
     }
     InvalidRetry "ASYA520" {
         title: "A retry setting cannot be used",
-        cause: "The policy is unknown, or an interval is no duration.",
+        cause: "The kind of backoff is unknown, an interval is no duration above 0, the coefficient is below 1, or a rule names no policy.",
         example: "spec: {resiliency: {retry: {policy: linear}}}",
-        fix: "Use policy constant or exponential, and durations such as 10s.",
+        fix: "Correct what the message names: backoff constant, linear (policies only) or exponential, durations such as 10s, rules with the name of a policy.",
     }
     ScalingOutOfRange "ASYA601" {
         title: "A number of spec.scaling is out of range",
@@ -371,6 +383,12 @@ codes! {
         cause: "KEDA refuses the trigger: something is missing, its name is taken, or what it measures is not there.",
         example: "spec: {scaling: {additionalTriggers: [{metadata: {}}]}}",
         fix: "Correct what the message names.",
+    }
+    ClusterTriggerAuthentication "ASYA631" {
+        title: "A trigger uses a ClusterTriggerAuthentication that the platform does not allow",
+        cause: "A ClusterTriggerAuthentication holds credentials of the whole cluster; an author of actors may use only those that the platform lists.",
+        example: "spec: {scaling: {additionalTriggers: [{type: redis, metadata: {}, authenticationRef: {kind: ClusterTriggerAuthentication, name: shared}}]}}",
+        fix: "Use a TriggerAuthentication of the namespace, or have the platform list the name in allowedClusterTriggerAuthentications.",
     }
     InvalidPause "ASYA640" {
         title: "The annotation that pauses KEDA holds no number",

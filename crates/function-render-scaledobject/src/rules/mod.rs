@@ -10,6 +10,7 @@ mod fallback;
 mod formula;
 mod triggers;
 
+use actor::platform::Platform;
 use actor::spec::Scaling;
 use function_kit::{Call, Code, Diagnostic, Identity, Location};
 use merge::{FieldPath, Segment};
@@ -26,12 +27,15 @@ pub(crate) fn check(
     identity: &Identity,
     scaling: &Scaling,
     target: &Target<'_>,
+    platform: &Platform,
 ) -> Vec<Diagnostic> {
+    let allowed = &platform.allowed_cluster_trigger_authentications;
     [
         counts::check(call, scaling),
         fallback::check(call, scaling),
         advanced::check(call, scaling),
         triggers::check(call, scaling, target),
+        triggers::check_credentials(call, scaling, allowed),
         Vec::from_iter(paused_replicas(identity)),
     ]
     .concat()

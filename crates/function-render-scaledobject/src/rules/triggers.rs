@@ -46,6 +46,42 @@ impl<'a> Trigger<'a> {
 /// What is wrong with one trigger: the field in it, and the message.
 type Problem = (&'static str, String);
 
+/// Kind of the credentials that belong to the whole cluster.
+const CLUSTER_KIND: &str = "ClusterTriggerAuthentication";
+
+/// The triggers that use a ClusterTriggerAuthentication which the platform does not list.
+pub(super) fn check_credentials(
+    call: &Call,
+    scaling: &Scaling,
+    allowed: &[String],
+) -> Vec<Diagnostic> {
+    let triggers = Trigger::all(scaling).enumerate();
+    let refused = triggers.filter_map(|(index, Trigger(fields))| {
+        let reference = fields.get("authenticationRef")?;
+        let name = reference["name"].as_str().unwrap_or_default();
+        let is_refused =
+            reference["kind"] == CLUSTER_KIND && !allowed.iter().any(|allowed| allowed == name);
+        is_refused.then_some((index, name))
+    });
+    refused
+        .map(|(index, name)| {
+            let path = [
+                Segment::from("additionalTriggers"),
+                index.into(),
+                "authenticationRef".into(),
+            ];
+            let location = locate(call, path);
+            let message = format!(
+                "scaling.additionalTriggers[{index}] (set by {}): the platform does not allow actors to use {CLUSTER_KIND} {name:?}",
+                location.source
+            );
+            Diagnostic::error(Code::ClusterTriggerAuthentication, location, message).help(
+                "use a TriggerAuthentication of the namespace, or have the platform list it in allowedClusterTriggerAuthentications",
+            )
+        })
+        .collect()
+}
+
 pub(super) fn check(call: &Call, scaling: &Scaling, target: &Target<'_>) -> Vec<Diagnostic> {
     let mut taken = vec![queue_trigger::NAME];
     let mut errors = Vec::new();
