@@ -128,8 +128,12 @@ pub fn step(call: &mut Call, config: &Config) -> Result<(), StepError> {
     let fallback_image = input.sidecar_image.as_ref();
     let fallback_image = fallback_image.or(config.sidecar_image.as_ref());
     let sidecar_image = sidecar::image(&spec, &platform, fallback_image);
-    let of_own_pods = Source::choose(call, &platform, config, sidecar::is_ours(sidecar_image))?;
-    let of_foreign_pods = Source::config_map_of(call, &platform, config)?;
+    let mut of_own_pods = Source::choose(call, &platform, config, sidecar::is_ours(sidecar_image))?;
+    let mut of_foreign_pods = Source::config_map_of(call, &platform, config)?;
+    if !spec.state_proxy.is_empty() {
+        of_own_pods = of_own_pods.with_state_files();
+        of_foreign_pods = of_foreign_pods.with_state_files();
+    }
     let actor = Actor {
         call,
         timeout: call.runtime_timeout(&spec)?,

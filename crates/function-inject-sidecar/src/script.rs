@@ -21,19 +21,54 @@ pub(crate) const RESOURCE_PREFIX: &str = "runtime-script-";
 pub struct Script {
     text: Cow<'static, str>,
     hash: String,
+    /// Modules that the script loads in pods with state proxies, by file name.
+    state_files: &'static [(&'static str, &'static str)],
+    /// Whether they are delivered.
+    has_state_files: bool,
 }
 
 impl Script {
     /// The script of that text.
     pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
-        let text = text.into();
-        let mut hash = String::new();
-        for byte in &Sha256::digest(text.as_bytes())[..4] {
-            // Writing to a String cannot fail.
-            let _ = write!(hash, "{byte:02x}");
-        }
-        Self { text, hash }
+        Self::with_modules(text, &[])
     }
+
+    /// A released script and its modules for state proxies.
+    pub(crate) fn with_modules(
+        text: impl Into<Cow<'static, str>>,
+        state_files: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        let text = text.into();
+        Self {
+            hash: digest([&*text]),
+            text,
+            state_files,
+            has_state_files: false,
+        }
+    }
+
+    /// The files of its ConfigMap besides the script, by name.
+    pub(crate) fn files(&self) -> &'static [(&'static str, &'static str)] {
+        if self.has_state_files {
+            self.state_files
+        } else {
+            &[]
+        }
+    }
+}
+
+/// The beginning of the SHA-256 digest of the texts, in hexadecimal.
+fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut hasher = Sha256::new();
+    for text in texts {
+        hasher.update(text.as_bytes());
+    }
+    let mut digits = String::new();
+    for byte in &hasher.finalize()[..4] {
+        // Writing to a String cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
 }
 
 /// Where the pods find the runtime files.
@@ -124,6 +159,19 @@ impl Source {
         }
     }
 
+    /// The same for pods with state proxies, which need more files of the runtime.
+    pub(crate) fn with_state_files(self) -> Self {
+        match self {
+            Self::Rendered(mut script) if !script.state_files.is_empty() => {
+                let modules = script.state_files.iter().map(|(_, text)| *text);
+                script.hash = digest([&*script.text].into_iter().chain(modules));
+                script.has_state_files = true;
+                Self::Rendered(script)
+            }
+            other => other,
+        }
+    }
+
     /// Name of the ConfigMap; none where the files come from the sidecar's image.
     pub(crate) fn config_map(&self, identity: &Identity) -> Option<String> {
         match self {
@@ -140,7 +188,10 @@ impl Source {
         let Self::Rendered(script) = self else {
             return None;
         };
-        let data = json!({FILE: script.text});
+        let mut data = json!({FILE: script.text});
+        for (name, text) in script.files() {
+            data[*name] = json!(text);
+        }
         let name = self.config_map(identity)?;
         Some((
             format!("{RESOURCE_PREFIX}{}", script.hash),
@@ -180,6 +231,31 @@ mod tests {
     fn a_script_is_named_by_the_beginning_of_its_digest() {
         // The digest of the empty text begins with e3b0c442.
         assert_eq!(Script::new("").hash, "e3b0c442");
+    }
+
+    #[test]
+    fn pods_with_state_proxies_get_the_modules_of_a_released_script() {
+        let newest = versions::script(None).cloned().unwrap();
+        let alone = Source::Rendered(newest.clone());
+        let Source::Rendered(script) = alone.clone().with_state_files() else {
+            panic!("{alone:?}");
+        };
+        let names: Vec<&str> = script.files().iter().map(|(name, _)| *name).collect();
+        assert_eq!(
+            names,
+            [
+                "asya_state_client.py",
+                "asya_state_files.py",
+                "asya_state_proxy.py"
+            ]
+        );
+        assert_ne!(
+            script.hash, newest.hash,
+            "another content is another ConfigMap"
+        );
+        assert!(newest.files().is_empty());
+        let own = Source::Rendered(Script::new("print(1)"));
+        assert_eq!(own.clone().with_state_files(), own);
     }
 
     #[test]

@@ -12,15 +12,55 @@ macro_rules! released {
             include_str!(concat!(
                 "../../../runtime/versions/", $version, "/asya_runtime.py"
             )),
+            state_files($version),
         )),+]
     };
+}
+
+macro_rules! state_files_of {
+    ($version:literal) => {
+        &[
+            (
+                "asya_state_client.py",
+                include_str!(concat!(
+                    "../../../runtime/versions/",
+                    $version,
+                    "/asya_state_client.py"
+                )),
+            ),
+            (
+                "asya_state_files.py",
+                include_str!(concat!(
+                    "../../../runtime/versions/",
+                    $version,
+                    "/asya_state_files.py"
+                )),
+            ),
+            (
+                "asya_state_proxy.py",
+                include_str!(concat!(
+                    "../../../runtime/versions/",
+                    $version,
+                    "/asya_state_proxy.py"
+                )),
+            ),
+        ]
+    };
+}
+
+/// The modules for state proxies of a version; 0.1.0 has none.
+fn state_files(version: &str) -> &'static [(&'static str, &'static str)] {
+    match version {
+        "0.2.0" => state_files_of!("0.2.0"),
+        _ => &[],
+    }
 }
 
 /// Versions with their scripts, oldest first; a test holds the list against the
 /// folder `runtime/versions`.
 static RELEASED: LazyLock<Vec<(&str, Script)>> = LazyLock::new(|| {
     released!["0.1.0", "0.2.0"]
-        .map(|(version, text)| (version, Script::new(text)))
+        .map(|(version, text, files)| (version, Script::with_modules(text, files)))
         .into()
 });
 

@@ -56,6 +56,14 @@ pub(crate) fn of_runtime(actor: &Actor, script: &Source) -> Vec<Value> {
             "name": SCRIPT, "mountPath": SCRIPT_PATH, "subPath": FILE, "readOnly": true,
         }),
     });
+    if let Source::Rendered(script) = script {
+        mounts.extend(script.files().iter().map(|(name, _)| {
+            json!({
+                "name": SCRIPT, "mountPath": format!("{RUNTIME_DIR}/{name}"), "subPath": name,
+                "readOnly": true,
+            })
+        }));
+    }
     if !actor.spec.state_proxy.is_empty() {
         mounts.push(of_state());
     }
