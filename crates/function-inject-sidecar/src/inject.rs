@@ -16,6 +16,9 @@ use crate::script::Source;
 use crate::target::Target;
 use crate::{Actor, origin, probes, sidecar, state_proxy, volumes};
 
+/// The variable with the number of calls at once, of sidecar and runtime alike.
+const PREFETCH_VARIABLE: &str = "ASYA_PREFETCH";
+
 /// Names of everything of ours in somebody else's pods begin so.
 const OWN_PREFIX: &str = "asya-";
 
@@ -174,7 +177,24 @@ impl Injected {
                 errors.extend(taken_by.map(|origin| taken("mount path", path, origin)));
             }
         });
+        add_prefetch(actor, runtime);
     }
+}
+
+/// Adds the number of calls that the sidecar sends at once, unless the runtime has one of its own.
+fn add_prefetch(actor: &Actor, runtime: &mut Map<String, Value>) {
+    let given = actor.spec.sidecar.env.iter();
+    let Some(variable) = given
+        .filter(|variable| variable.name() == PREFETCH_VARIABLE)
+        .next_back()
+    else {
+        return;
+    };
+    change_list(runtime, "env", |env| {
+        if !env.iter().any(|own| key(own, "name") == PREFETCH_VARIABLE) {
+            env.push(variable.clone().into_value());
+        }
+    });
 }
 
 /// Adds `item`, unless there is one of its `name` already. Answers who else gave that
