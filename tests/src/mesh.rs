@@ -27,7 +27,7 @@ pub const EXCHANGE: &str = "asya";
 pub const STEPS: [&str; 3] = ["first", "second", "third"];
 
 /// Those at which routes end.
-pub const ENDS: [&str; 2] = ["happy-end", "error-end"];
+pub const ENDS: [&str; 2] = ["x-sink", "x-sump"];
 
 /// What differs between two renderings of the same actors.
 #[derive(Debug, Clone)]
@@ -36,8 +36,6 @@ pub struct Flavor {
     pub timeout: String,
     /// Where it differs, pods are started anew.
     pub round: usize,
-    /// Whether sidecars wait until the broker keeps a message before they acknowledge the last.
-    pub confirms: bool,
 }
 
 impl Default for Flavor {
@@ -45,7 +43,6 @@ impl Default for Flavor {
         Self {
             timeout: "30s".to_owned(),
             round: 0,
-            confirms: false,
         }
     }
 }
@@ -175,8 +172,7 @@ impl Mesh {
         let text = self
             .filled("tests/message_path/flavors.yaml")
             .replace("{timeout}", &flavor.timeout)
-            .replace("{round}", &flavor.round.to_string())
-            .replace("{confirms}", &flavor.confirms.to_string());
+            .replace("{round}", &flavor.round.to_string());
         let flavors = self.folder.path().join("flavors.yaml");
         fs::write(&flavors, text).expect("a file of flavors");
         let platform = self.folder.path().join("platform.yaml");
@@ -324,16 +320,16 @@ pub fn queue(actor: &str) -> String {
     format!("asya-{actor}")
 }
 
-/// Our handlers and the double of the sidecar.
+/// Our handlers and our sidecar.
 fn images() -> Images {
     let image = |entry_point: Option<PathBuf>, folder: &str| Image {
         entry_point,
         folder: program::repository().join(folder),
     };
-    let double = program::path("sidecar-double");
+    let sidecar = program::path("asya-sidecar");
     BTreeMap::from([
         ("steps".to_owned(), image(None, "tests/message_path")),
         ("end-actors".to_owned(), image(None, "runtime")),
-        ("asya-sidecar:latest".to_owned(), image(Some(double), "")),
+        ("asya-sidecar:latest".to_owned(), image(Some(sidecar), "")),
     ])
 }

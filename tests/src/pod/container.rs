@@ -136,6 +136,16 @@ impl Life {
 }
 
 /// Output is added to what earlier processes of the container wrote.
+/// Runs a process to its end, as an init container.
+///
+/// # Panics
+/// When it fails.
+pub(super) fn run(process: &Process, folder: &Path) {
+    let status = spawn(process, folder).wait();
+    let status = status.expect("the process can be waited for");
+    assert!(status.success(), "{}: {status}", process.name);
+}
+
 fn spawn(process: &Process, folder: &Path) -> Child {
     let output = |ending: &str| {
         let path = folder.join(format!("{}.{ending}", process.name));

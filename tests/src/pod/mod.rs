@@ -82,9 +82,14 @@ impl Pod {
         let spec = &template["spec"];
         let folder = folder.join(name);
         let volumes = template::make_volumes(&folder, spec, rendered);
-        let unsupported = ["initContainers", "hostNetwork", "restartPolicy"];
+        let unsupported = ["hostNetwork", "restartPolicy"];
         for field in unsupported {
             assert!(spec[field].is_null(), "{name}: the rig knows no {field}");
+        }
+        for container in template::items(&spec["initContainers"]) {
+            let mounts = template::mounts(container, &volumes);
+            let process = template::process(container, &mounts, images, secrets);
+            container::run(&process, &folder);
         }
         let mut containers = Vec::new();
         let mut startup_probe = Vec::new();

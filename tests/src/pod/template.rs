@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use test_cluster::ports;
 
 use super::paths::{Mounts, moved};
 
@@ -97,6 +98,11 @@ fn environment(container: &Value, mounts: &Mounts, secrets: &Secrets) -> BTreeMa
             found.unwrap_or_else(|| panic!("no {reference}")).clone()
         };
         environment.insert(text(&variable["name"]), value);
+    }
+    // Pods have addresses of their own; here all share one, and servers listen on loopback only.
+    if let Some(address) = environment.get_mut("ASYA_METRICS_ADDR") {
+        let [port] = ports::reserve();
+        *address = format!("127.0.0.1:{port}");
     }
     environment
 }

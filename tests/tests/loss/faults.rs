@@ -6,7 +6,7 @@ use tests::pod::{RUNTIME, SIDECAR};
 use crate::fleet::Fleet;
 
 /// Whose pods are struck, in turn.
-const STRUCK: [&str; 4] = ["first", "second", "third", "happy-end"];
+const STRUCK: [&str; 4] = ["first", "second", "third", "x-sink"];
 
 /// One kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -38,7 +38,6 @@ async fn no_message_is_lost_when_processes_are_killed_and_pods_scaled_in() {
         faults: vec![Fault::KillRuntime, Fault::KillSidecar, Fault::ScaleIn],
         every: 20,
         messages: 300,
-        confirms: true,
     };
     let run = run(&mut mesh, &plan).await;
     assert!(run.strikes >= plan.faults.len(), "each has struck: {run:?}");
@@ -59,28 +58,21 @@ async fn messages_lost_and_doubled_per_million() {
     assert!(only.iter().all(is_known), "no fault is named {only:?}");
     let mut mesh = Mesh::start(Transport::RabbitMq).await;
     println!(
-        "| Fault | Sidecar waits for confirms | Messages | Times it struck | Lost | Doubled | Failed \
-         | Lost per million | Doubled per million | Time |\n|---|---|---|---|---|---|---|---|---|---|"
+        "| Fault | Messages | Times it struck | Lost | Doubled | Failed \
+         | Lost per million | Doubled per million | Time |\n|---|---|---|---|---|---|---|---|---|"
     );
     for fault in Fault::ALL {
         if only.as_ref().is_some_and(|only| only != fault.name()) {
             continue;
         }
-        for confirms in [false, true] {
-            // It matters only where a broker can lose what it has not confirmed.
-            if confirms && fault != Fault::KillBroker {
-                continue;
-            }
-            let plan = Plan {
-                name: format!("{}-{confirms}", fault.name()),
-                faults: vec![fault],
-                every: fault.every(),
-                messages,
-                confirms,
-            };
-            let run = run(&mut mesh, &plan).await;
-            println!("{}", row(fault, confirms, &run));
-        }
+        let plan = Plan {
+            name: fault.name().to_owned(),
+            faults: vec![fault],
+            every: fault.every(),
+            messages,
+        };
+        let run = run(&mut mesh, &plan).await;
+        println!("{}", row(fault, &run));
     }
 }
 
@@ -93,8 +85,6 @@ struct Plan {
     /// After how many messages that have arrived it does.
     every: usize,
     messages: usize,
-    /// Whether sidecars wait for the broker's confirms.
-    confirms: bool,
 }
 
 /// What a run has shown.
@@ -111,11 +101,7 @@ struct Run {
 async fn run(mesh: &mut Mesh, plan: &Plan) -> Run {
     let Plan { name, messages, .. } = plan;
     let start = Instant::now();
-    let flavor = Flavor {
-        confirms: plan.confirms,
-        ..Flavor::default()
-    };
-    let mut fleet = Fleet::start(mesh, name, flavor).await;
+    let mut fleet = Fleet::start(mesh, name, Flavor::default()).await;
     let mut ledger = Ledger::new(name, *messages);
     let arrived = Arc::new(AtomicUsize::new(0));
     let pump = pump::send(mesh.login(), name.clone(), *messages, Arc::clone(&arrived));
@@ -167,7 +153,7 @@ async fn dead(mesh: &Mesh) -> u32 {
     dead
 }
 
-fn row(fault: Fault, confirms: bool, run: &Run) -> String {
+fn row(fault: Fault, run: &Run) -> String {
     let Count {
         sent,
         lost,
@@ -180,9 +166,8 @@ fn row(fault: Fault, confirms: bool, run: &Run) -> String {
         dead => format!(" ({dead} messages in dead letter queues)"),
     };
     format!(
-        "| {} | {} | {sent} | {} | {lost}{dead} | {doubled} | {failed} | {} | {} | {} s |",
+        "| {} | {sent} | {} | {lost}{dead} | {doubled} | {failed} | {} | {} | {} s |",
         fault.description(),
-        if confirms { "yes" } else { "no" },
         run.strikes,
         per_million(lost),
         per_million(doubled),
