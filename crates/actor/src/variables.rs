@@ -100,6 +100,7 @@ pub const VARIABLES: &[Variable] = variables! {
         "ASYA_LOG_LEVEL": "how much is logged", "`info`";
         "ASYA_METRICS_ADDR": "address at which metrics and probes are served", "`0.0.0.0:9464`";
         "ASYA_NAMESPACE": "the actor's namespace", "the object's";
+        "ASYA_PUBLISH_FRAMES": "when results are published: `complete`, when the call has ended, or `eager`, as they come", "`complete`";
         "ASYA_QUEUE_NAME": "name of the queue from which messages are consumed", "the Queue's external name";
         "ASYA_QUEUE_NAME_TEMPLATE": "names of the queues of other actors", "platform `queueNameTemplate`";
         "ASYA_QUEUE_RETRY_MAX_ATTEMPTS": "attempts of older sidecars to find a missing queue", "`1`: the kubelet restarts the container";
@@ -113,6 +114,7 @@ pub const VARIABLES: &[Variable] = variables! {
         "ASYA_RABBITMQ_TLS": "whether AMQP uses TLS", "`true` if `config.tls.enabled`";
         "ASYA_RABBITMQ_URL": "host, port, user, password and virtual host as a URL", "`config.urlSecretRef`, else built from the others";
         "ASYA_RABBITMQ_USERNAME": "its user", "`config.usernameSecretRef` or `config.username`";
+        "ASYA_RABBITMQ_VHOST": "virtual host, if `ASYA_RABBITMQ_URL` is not set", "absent";
         "ASYA_RESILIENCY_ACTOR_TIMEOUT": "timeout of a message", "the runtime timeout";
         "ASYA_RESILIENCY_NON_RETRYABLE_ERRORS": "errors that are not retried, joined by `,`", "`resiliency.nonRetryableErrors`";
         "ASYA_RESILIENCY_POLICIES": "policies, as JSON", "`resiliency.policies`";
