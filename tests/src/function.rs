@@ -1,10 +1,11 @@
 //! A function's own binary, started on a loopback port.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use function_sdk_rust::proto::v1::function_runner_service_client::FunctionRunnerServiceClient;
+use test_cluster::ports;
 use test_cluster::process::{self, Signal};
 use tonic::transport::{Channel, Endpoint};
 
@@ -77,7 +78,7 @@ impl Function {
     }
 
     fn start_command(name: &str, command: &mut Command) -> Self {
-        let [address, metrics] = free_addresses();
+        let [address, metrics] = reserve_addresses();
         Self::start_command_at(name, command, address, metrics)
     }
 
@@ -204,14 +205,7 @@ pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-/// Loopback addresses that nobody listens on.
-pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
-    // All are held at once, so that they differ.
-    let listeners: [TcpListener; N] =
-        std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    listeners.map(|listener| {
-        listener
-            .local_addr()
-            .expect("a bound listener has an address")
-    })
+/// Loopback addresses that are reserved for the caller: see [`ports::reserve`].
+pub fn reserve_addresses<const N: usize>() -> [SocketAddr; N] {
+    ports::reserve().map(|port| SocketAddr::from(([127, 0, 0, 1], port)))
 }

@@ -21,7 +21,7 @@ use test_cluster::rights::Rights;
 use test_cluster::{PATIENCE, components, namespace, objects, until};
 
 use crate::examples::documents;
-use crate::function::{Function, free_addresses};
+use crate::function::{Function, reserve_addresses};
 use crate::packages::{AMD64, package, programs, stand_ins};
 use crate::program::talk;
 use crate::stack::Stack;
@@ -131,7 +131,7 @@ impl Stack {
         let address = IpAddr::from(Ipv4Addr::new(127, 0, 1, address));
         namespace::name_host(host, address);
         let folder = certificates.path().to_str().expect("a path in UTF-8");
-        let [metrics] = free_addresses();
+        let [metrics] = reserve_addresses();
         let arguments = ["--tls-certs-dir", folder];
         Function::start_at(name, SocketAddr::new(address, PORT), metrics, &arguments)
     }

@@ -24,7 +24,7 @@ impl Provider {
     /// When it does not start.
     pub fn start(kubeconfig: &Path, args: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let [metrics] = function::free_addresses();
+        let [metrics] = function::reserve_addresses();
         let mut command = Command::new(program::path("provider-asya"));
         command
             .args(args)

@@ -12,7 +12,7 @@ use tests::examples::{Example, Expectation, ONE_STEP, SIX_STEPS, all, documents}
 use tests::program;
 
 #[test]
-fn every_example_renders_what_is_committed_beside_it() {
+fn every_example_renders_to_its_expected_file() {
     for example in all() {
         let output = program::asya(&["render", example.folder.to_str().unwrap()]);
         if std::env::var_os("UPDATE_EXAMPLES").is_some() && output.status.success() {
@@ -33,7 +33,7 @@ fn every_example_renders_the_same_in_one_step() {
 }
 
 #[test]
-fn in_one_step_context_and_results_are_the_same_too() {
+fn one_step_returns_the_same_context_and_results_as_six() {
     for example in all() {
         let folder = example.folder.to_str().unwrap();
         let rendered = |composition| {
@@ -90,7 +90,7 @@ fn shortened(mut documents: Vec<Value>) -> Vec<Value> {
 }
 
 #[test]
-fn an_actor_is_explained_the_same_in_one_step() {
+fn explain_of_one_step_equals_explain_of_six() {
     let folder = "examples/gpu-inference";
     let explained = program::asya(&["explain", folder]);
     assert_eq!(explained.status.code(), Some(0));
@@ -110,7 +110,7 @@ fn an_example_renders_to_the_same_bytes_every_time() {
 }
 
 #[test]
-fn every_example_says_what_it_shows() {
+fn every_example_has_a_description() {
     for example in all() {
         let readme = example.file("README.md").expect("a README.md");
         let text = fs::read_to_string(readme).unwrap();

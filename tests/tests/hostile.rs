@@ -52,7 +52,7 @@ fn nested(depth: usize) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_spec_that_is_nested_too_deep_is_refused_and_nothing_more() {
+async fn a_spec_that_is_nested_too_deep_is_refused_and_others_are_served() {
     for name in PROGRAMS {
         let function = Function::start(name);
         let mut client = function.client().await;
@@ -108,7 +108,7 @@ async fn huge_lists_maps_and_texts_cost_time_and_memory_in_proportion() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_grpc_is_refused_and_nothing_more() {
+async fn requests_without_grpc_are_refused_and_others_are_served() {
     let function = Function::start(PROGRAMS[0]);
     let whole = wire::call(5, &[0; 5]);
     let cases: [(&str, Vec<u8>); 9] = [
@@ -153,7 +153,7 @@ async fn what_is_no_grpc_is_refused_and_nothing_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_clients_keep_nobody_waiting() {
+async fn slow_clients_do_not_delay_others() {
     let function = Function::start(PROGRAMS[0]);
     let unfinished = wire::call(1_000, &[0; 10]);
     // Each has begun a message and holds its connection.
@@ -171,7 +171,7 @@ async fn slow_clients_keep_nobody_waiting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn thousands_of_connections_are_held_beside_those_that_work() {
+async fn thousands_of_idle_connections_do_not_stop_others() {
     let function = Function::start(PROGRAMS[0]);
     let idle: Vec<TcpStream> = (0..3_000)
         .map(|_| TcpStream::connect(function.address).unwrap())

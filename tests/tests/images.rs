@@ -190,7 +190,7 @@ fn the_same_sources_give_the_same_bytes() {
 }
 
 #[test]
-fn every_image_is_what_its_digests_say_and_runs_without_root() {
+fn every_image_matches_its_digests_and_runs_without_root() {
     let (output, printed) = everything();
     for name in all_packages().chain(HANDLERS) {
         let layout = Layout::of(output, name);
@@ -227,7 +227,7 @@ fn every_image_is_what_its_digests_say_and_runs_without_root() {
 }
 
 #[test]
-fn a_program_is_all_there_is_in_its_image_and_starts_without_arguments() {
+fn an_image_contains_only_its_program_which_starts_without_arguments() {
     let (output, _) = everything();
     for name in programs() {
         let layout = Layout::of(output, name);
@@ -256,7 +256,7 @@ fn a_program_is_all_there_is_in_its_image_and_starts_without_arguments() {
 }
 
 #[test]
-fn crossplane_reads_and_accepts_what_was_packed() {
+fn crossplane_accepts_every_package() {
     if components::is_skipped("the crossplane CLI") {
         return;
     }
@@ -286,7 +286,7 @@ fn crossplane_reads_and_accepts_what_was_packed() {
 }
 
 #[test]
-fn packages_say_what_they_are_and_name_functions_as_crossplane_installs_them() {
+fn packages_have_metadata_and_name_functions_as_crossplane_installs_them() {
     let (output, _) = everything();
     for name in all_packages() {
         let (_, stream) = Layout::of(output, name).only_file("base");
@@ -336,7 +336,7 @@ fn an_archive_is_both_an_oci_archive_and_one_for_docker() {
 }
 
 #[test]
-fn handlers_lie_on_the_base_and_are_left_out_without_one() {
+fn handlers_are_layered_on_the_base_image_and_skipped_without_one() {
     let (output, _) = everything();
     let base = Layout(output.join("base"));
     for (name, file) in [
@@ -372,7 +372,7 @@ fn handlers_lie_on_the_base_and_are_left_out_without_one() {
 }
 
 #[test]
-fn another_platform_takes_the_same_recipe_and_its_own_programs() {
+fn an_image_for_another_platform_differs_only_in_its_programs() {
     let output = tempfile::tempdir().unwrap();
     let programs = stand_ins(ARM64);
     let programs = programs.path().to_str().unwrap();

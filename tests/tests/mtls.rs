@@ -121,7 +121,7 @@ async fn a_function_ends_when_its_certificates_are_renewed_and_serves_with_them_
 }
 
 #[test]
-fn without_certificates_and_without_leave_a_function_does_not_serve() {
+fn a_function_without_certificates_serves_only_if_it_is_insecure() {
     let program = tests::program::path(ALL[0]);
     let output = std::process::Command::new(program)
         .env_clear()

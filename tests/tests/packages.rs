@@ -93,7 +93,7 @@ fn metadata_of(configuration: &str) -> String {
 }
 
 #[test]
-fn each_configuration_brings_what_its_compositions_run_and_the_provider() {
+fn each_configuration_depends_on_its_functions_and_the_provider() {
     for (name, pairs) in CONFIGURATIONS {
         let configuration = document(&metadata_of(name));
         assert_eq!(configuration["metadata"]["name"], *name);
@@ -122,7 +122,7 @@ fn each_configuration_brings_what_its_compositions_run_and_the_provider() {
 }
 
 #[test]
-fn each_function_says_what_it_is_and_that_it_composes() {
+fn each_function_package_has_its_name_and_the_composition_capability() {
     for step in STEPS.into_iter().chain(["asya"]) {
         let package = document(&format!("package/function-{step}/crossplane.yaml"));
         assert_eq!(package["metadata"]["name"], format!("function-{step}"));
@@ -143,7 +143,7 @@ fn each_function_says_what_it_is_and_that_it_composes() {
 }
 
 #[test]
-fn the_providers_example_is_what_its_kinds_allow() {
+fn the_example_of_the_provider_is_valid_for_its_kinds() {
     if components::is_skipped("the crossplane CLI") {
         return;
     }

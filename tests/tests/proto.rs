@@ -99,7 +99,7 @@ fn differences(ours: &Statements, the_sdks: &Statements) -> Vec<String> {
 }
 
 #[test]
-fn what_we_rely_on_is_what_the_sdk_speaks() {
+fn the_wire_contract_matches_the_sdk() {
     let found = differences(&statements(&ours()), &statements(&the_sdks()));
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

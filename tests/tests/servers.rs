@@ -98,7 +98,7 @@ async fn every_function_reports_health_its_services_and_metrics() {
 const METRICS: &str = include_str!("../../crates/function-kit/src/metrics.txt");
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_metric_of_a_function_has_anything_of_a_request() {
+async fn metrics_of_functions_contain_nothing_of_requests() {
     const SECRET: &str = "hunter2-correct-horse";
     let variable = json!([{"name": SECRET, "value": SECRET}]);
     // A valid spec, one that ends fatally, and one that is no spec.

@@ -89,7 +89,7 @@ fn every_example_that_renders_is_accepted() {
 }
 
 #[test]
-fn what_examples_render_is_accepted() {
+fn rendered_examples_are_accepted() {
     if components::is_skipped("the crossplane CLI") {
         return;
     }
@@ -112,7 +112,7 @@ fn what_examples_render_is_accepted() {
 }
 
 #[test]
-fn mistakes_that_the_api_server_can_see_are_refused_in_words_to_act_on() {
+fn mistakes_that_a_rule_of_the_schema_covers_are_refused_with_a_remedy() {
     if components::is_skipped("the crossplane CLI") {
         return;
     }

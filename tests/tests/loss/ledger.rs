@@ -113,7 +113,7 @@ impl Ledger {
 }
 
 #[test]
-fn lost_doubled_and_failed_messages_are_told_apart() {
+fn lost_doubled_and_failed_messages_are_counted_separately() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("end.out");
     let ends = [

@@ -125,7 +125,7 @@ fn every_command_runs_and_prints_what_is_shown() {
 }
 
 #[test]
-fn what_is_not_run_is_on_a_page() {
+fn exempt_commands_exist_on_their_pages() {
     for (path, begin, reason) in NOT_RUN {
         let is_there = pages().iter().filter(|page| page.path == path).any(|page| {
             let blocks = page.blocks();

@@ -51,7 +51,7 @@ fn every_condition_that_a_function_has_ever_answered_is_in_the_table() {
 }
 
 #[test]
-fn every_reason_in_the_table_is_somebodys() {
+fn every_reason_in_the_table_is_emitted() {
     let table = repository().join("crates/actor/src/status/reasons.rs");
     let sources: Vec<String> = files("crates", "rs")
         .into_iter()
@@ -74,7 +74,7 @@ fn every_reason_in_the_table_is_somebodys() {
 }
 
 #[test]
-fn every_word_and_every_common_reason_has_a_cure_on_its_page() {
+fn every_status_and_every_common_reason_has_a_remedy_on_its_page() {
     let page = fs::read_to_string(repository().join("docs/statuses.md")).unwrap();
     let statuses = StatusReason::ALL.iter().map(|status| status.as_str());
     let common = ANYWHERE.iter().map(|reason| reason.name);

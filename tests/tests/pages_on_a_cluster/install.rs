@@ -32,7 +32,7 @@ fn package(object: &Value) -> (&str, &str) {
 }
 
 #[test]
-fn what_a_configuration_depends_on_is_installed_with_it_under_the_name_that_crossplane_gives() {
+fn dependencies_of_a_configuration_are_installed_under_the_names_that_crossplane_gives() {
     for configuration in CONFIGURATIONS {
         let metadata = match configuration {
             "asya" => "crossplane.yaml".to_owned(),
@@ -115,7 +115,7 @@ fn the_end_actors_render_on_each_transport_with_handlers_that_are_there() {
 }
 
 #[test]
-fn probes_ask_where_programs_listen() {
+fn probes_use_the_ports_on_which_programs_listen() {
     let cases = [
         ("functions/runtime-config.yaml", "function-asya"),
         ("provider-asya/runtime-config.yaml", "provider-asya"),

@@ -77,7 +77,7 @@ impl World {
     /// Whether KEDA runs; records what is skipped if it does not.
     pub(crate) fn has_keda(&self, what: &str) -> bool {
         if self.keda.is_none() {
-            println!("left out, since it needs KEDA's operator: {what}");
+            println!("skipped without KEDA's operator: {what}");
         }
         self.keda.is_some()
     }

@@ -24,7 +24,7 @@ pub(super) fn conditions() -> String {
     page.text("The STATUS column, `status.status`, and the reason of condition `ActorReady`.");
     page.table(
         ["Status", "Meaning"],
-        StatusReason::ALL.map(|word| [word.as_str(), word.means()]),
+        StatusReason::ALL.map(|status| [status.as_str(), status.means()]),
     );
     page.heading("Conditions");
     page.table(

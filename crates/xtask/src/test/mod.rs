@@ -8,9 +8,11 @@ mod debian;
 mod requirements;
 mod results;
 
+use std::env;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use anyhow::Result;
 use clap::Args;
@@ -26,6 +28,13 @@ pub(crate) const BIN_DIR_VARIABLE: &str = "ASYA_BIN_DIR";
 
 /// Set to `1`, tests of the real components are skipped.
 pub(crate) const SKIP_REAL_VARIABLE: &str = "ASYA_SKIP_REAL";
+
+/// The number of tests that a program runs at the same time, for Rust's test harness.
+const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
+
+/// Tests of real components wait more than they compute: their number on a machine with fewer
+/// processors.
+const THREADS: usize = 4;
 
 /// What is run, and what is installed for it.
 #[derive(Debug, Args)]
@@ -66,6 +75,9 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
             .current_dir(root)
             .env(BIN_DIR_VARIABLE, target.join("debug"))
             .env(SKIPPED_VARIABLE, skipped.path());
+        if env::var_os(THREADS_VARIABLE).is_none() {
+            command.env(THREADS_VARIABLE, threads().to_string());
+        }
         match &real_dir {
             Some(dir) => command
                 .env(real::DIR_VARIABLE, dir)
@@ -116,6 +128,10 @@ fn report_skipped(
         all_may &= !is_failure;
     }
     Ok(all_may)
+}
+
+fn threads() -> usize {
+    thread::available_parallelism().map_or(THREADS, |processors| processors.get().max(THREADS))
 }
 
 /// Binaries first: tests of other packages start them.
