@@ -2,6 +2,7 @@
 # makes images of the same form without it, and Crossplane packages of them: docs/setup/packages.md.
 #
 #   docker build --target program --build-arg BIN=function-asya --tag function-asya .
+#   docker build --target program --build-arg BIN=asya-sidecar --tag asya-sidecar .
 #   docker build --target asya-rest-adapter --tag asya-rest-adapter .
 #   docker build --target asya-end-actors --tag asya-end-actors .
 
@@ -17,9 +18,9 @@ RUN target="$(uname -m)-unknown-linux-gnu" \
 
 FROM scratch AS program
 COPY --from=build /out/program /program
-# For provider-asya; functions call nobody.
+# For provider-asya and asya-sidecar; functions call nobody.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
-EXPOSE 8080 9443
+EXPOSE 8080 9443 9464
 USER 2000:2000
 ENTRYPOINT ["/program"]
 

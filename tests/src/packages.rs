@@ -16,6 +16,9 @@ pub const AMD64: u16 = 62;
 /// Number of arm64 in ELF.
 pub const ARM64: u16 = 183;
 
+/// The sidecar, which has an image and no package.
+pub const SIDECAR: &str = "asya-sidecar";
+
 /// Every program that has a package.
 pub fn programs() -> impl Iterator<Item = &'static str> {
     PROGRAMS.into_iter().chain(["provider-asya"])
@@ -28,7 +31,7 @@ pub fn programs() -> impl Iterator<Item = &'static str> {
 /// When it cannot be written.
 pub fn stand_ins(machine: u16) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for name in programs() {
+    for name in programs().chain([SIDECAR]) {
         let mut bytes = vec![0; 64];
         bytes[..8].copy_from_slice(b"\x7fELF\x02\x01\x01\0");
         bytes[16..18].copy_from_slice(&2_u16.to_le_bytes());

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use test_cluster::components;
 use tests::function::PROGRAMS;
-use tests::packages::{self, AMD64, ARM64, programs, stand_ins};
+use tests::packages::{self, AMD64, ARM64, SIDECAR, programs, stand_ins};
 use tests::program::{repository, talk};
 
 const REGISTRY: &str = "registry.example.org/asya";
@@ -192,7 +192,7 @@ fn the_same_sources_give_the_same_bytes() {
 #[test]
 fn every_image_matches_its_digests_and_runs_without_root() {
     let (output, printed) = everything();
-    for name in all_packages().chain(HANDLERS) {
+    for name in all_packages().chain(HANDLERS).chain([SIDECAR]) {
         let layout = Layout::of(output, name);
         let index = layout.index();
         let image = &index["manifests"][0];
@@ -252,6 +252,24 @@ fn an_image_contains_only_its_program_which_starts_without_arguments() {
         assert!(has(name) && has("rustls") && has("tokio"), "{name}");
         assert!(!has("proptest") && !has("syn"), "{name}: what is linked");
         assert_eq!(has("webpki-root-certs"), name == "provider-asya");
+    }
+}
+
+#[test]
+fn sidecar_image_is_named_by_the_functions_that_inject_it() {
+    let (output, _) = everything();
+    let sidecar = Layout::of(output, SIDECAR);
+    let config = &sidecar.configuration()["config"];
+    assert_eq!(config["Entrypoint"], json!(["/program"]));
+    assert_eq!(config["ExposedPorts"], json!({"9464/tcp": {}}));
+    let (_, files) = sidecar.layers().swap_remove(0);
+    assert!(files.contains_key("etc/ssl/certs/ca-certificates.crt"));
+    let tag = format!("{REGISTRY}/{SIDECAR}:v{}", env!("CARGO_PKG_VERSION"));
+    for name in programs() {
+        let injects = ["function-inject-sidecar", "function-asya"].contains(&name);
+        let expected = injects.then(|| json!([format!("ASYA_SIDECAR_IMAGE={tag}")]));
+        let config = &Layout::of(output, name).configuration()["config"];
+        assert_eq!(config.get("Env").cloned(), expected, "{name}");
     }
 }
 

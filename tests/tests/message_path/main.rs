@@ -142,7 +142,10 @@ async fn check_a_failure(pods: &Pods, id: &str) {
     assert_eq!(arrived["error"], "ValueError");
     assert_eq!(pods.written_about("first", id).len(), 1);
     for actor in ["second", "third", "x-sink"] {
-        assert!(pods.written_about(actor, id).is_empty(), "{actor} has not run it");
+        assert!(
+            pods.written_about(actor, id).is_empty(),
+            "{actor} has not run it"
+        );
     }
 }
 

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use function_inject_sidecar::IMAGE_VARIABLE;
 
 use super::base::Base;
-use super::catalogue::{ACTOR, Kind, Product};
+use super::catalogue::{ACTOR, Kind, Product, SIDECAR};
 use super::content::{Content, Publication, examples, manifests};
 use super::image::{Process, Recipe};
 use super::layer::{Files, Layer, Role};
@@ -55,6 +56,7 @@ impl Workshop<'_> {
                 calls_out,
                 examples,
             } => self.program(product.name, *calls_out, examples),
+            Kind::Image { description, ports } => self.image(product.name, description, ports),
             Kind::Configuration { metadata, files } => {
                 self.configuration(product.name, metadata, files)
             }
@@ -68,18 +70,11 @@ impl Workshop<'_> {
     fn program(&self, name: &str, calls_out: bool, examples: &[&str]) -> Result<Assembled> {
         let folder = self.root.join("package").join(name);
         let content = Content::read(&manifests(&folder)?, &self.publication)?;
-        let mut inside = sbom::crates_in(self.root, self.metadata, name, self.platform)?;
-        let program = programs::read(&self.programs, name, self.platform)?;
-        let mut files = Files::default().with_program(PROGRAM, program);
-        if calls_out {
-            files = files.with(roots::PATH, roots::bundle());
-            inside.extend(self.roots());
-        }
-        let sbom = self.sbom(name, &inside)?;
-        let files = files.with(&sbom_path(name), sbom.clone());
+        let (files, sbom) = self.program_files(name, calls_out)?;
         let process = Process {
             entrypoint: vec![format!("/{PROGRAM}")],
             ports: PORTS,
+            env: self.variables(name),
             ..Process::default()
         };
         Ok(Assembled {
@@ -92,6 +87,51 @@ impl Workshop<'_> {
             },
             sbom,
         })
+    }
+
+    /// A program that pods run, without a Crossplane package.
+    fn image(&self, name: &str, description: &str, ports: &'static [u16]) -> Result<Assembled> {
+        let (files, sbom) = self.program_files(name, true)?;
+        let process = Process {
+            entrypoint: vec![format!("/{PROGRAM}")],
+            ports,
+            ..Process::default()
+        };
+        Ok(Assembled {
+            recipe: Recipe {
+                platform: self.platform,
+                about: self.about(name, Some(description)),
+                base: None,
+                layers: vec![files.into_layer(None)?],
+                process: Some(process),
+            },
+            sbom,
+        })
+    }
+
+    /// The program with its bill of materials and, if it connects to servers, the certificates of
+    /// their authorities.
+    fn program_files(&self, name: &str, calls_out: bool) -> Result<(Files, Vec<u8>)> {
+        let mut inside = sbom::crates_in(self.root, self.metadata, name, self.platform)?;
+        let program = programs::read(&self.programs, name, self.platform)?;
+        let mut files = Files::default().with_program(PROGRAM, program);
+        if calls_out {
+            files = files.with(roots::PATH, roots::bundle());
+            inside.extend(self.roots());
+        }
+        let sbom = self.sbom(name, &inside)?;
+        Ok((files.with(&sbom_path(name), sbom.clone()), sbom))
+    }
+
+    /// Variables of a function's image: those that inject the sidecar name the image of the same
+    /// release and registry.
+    fn variables(&self, name: &str) -> Vec<(&'static str, String)> {
+        const INJECTING: [&str; 2] = ["function-inject-sidecar", "function-asya"];
+        if INJECTING.contains(&name) {
+            vec![(IMAGE_VARIABLE, self.publication.reference(SIDECAR))]
+        } else {
+            Vec::new()
+        }
     }
 
     fn configuration(&self, name: &str, metadata: &str, files: &[&str]) -> Result<Assembled> {
@@ -122,7 +162,10 @@ impl Workshop<'_> {
             files = files.with(&format!("{HANDLERS}/{package}/{file}"), content);
         }
         let process = Process {
-            env: &[("PYTHONPATH", "/app"), ("PYTHONDONTWRITEBYTECODE", "1")],
+            env: vec![
+                ("PYTHONPATH", "/app".to_owned()),
+                ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
+            ],
             working_dir: Some("/app"),
             ..Process::default()
         };

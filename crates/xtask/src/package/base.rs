@@ -133,7 +133,7 @@ mod tests {
             base,
             layers: vec![Files::default().with(file, "x").into_layer(None).unwrap()],
             process: Some(Process {
-                env: &[("PYTHONPATH", "/app")],
+                env: vec![("PYTHONPATH", "/app".to_owned())],
                 working_dir: Some("/app"),
                 ..Process::default()
             }),

@@ -1,6 +1,7 @@
 //! What is packaged, and what each package is made of.
 
-/// One thing that is packaged: an image, and unless it holds handlers also a Crossplane package.
+/// One thing that is packaged: an image, and for functions, the provider and Configurations also a
+/// Crossplane package.
 #[derive(Debug)]
 pub(super) struct Product {
     /// Name of the image's repository and, for programs, of the folder below `package/`.
@@ -17,6 +18,13 @@ pub(super) enum Kind {
         /// Manifests that show its use, relative to the repository.
         examples: &'static [&'static str],
     },
+    /// A program of that name in an image of its own, which pods run.
+    Image {
+        /// What it is, for people.
+        description: &'static str,
+        /// Ports that it listens on.
+        ports: &'static [u16],
+    },
     /// Definitions and Compositions.
     Configuration {
         /// Its package metadata, relative to the repository.
@@ -32,6 +40,9 @@ pub(super) enum Kind {
         folder: &'static str,
     },
 }
+
+/// Name of the sidecar, and of its image's repository.
+pub(super) const SIDECAR: &str = "asya-sidecar";
 
 const SIX_STEPS: &str = "apis/asyncactors.asya.sh/composition.yaml";
 const ONE_STEP: &str = "apis/one-step.asyncactors.asya.sh/composition.yaml";
@@ -66,6 +77,13 @@ pub(super) const PRODUCTS: &[Product] = &[
         kind: Kind::Program {
             calls_out: true,
             examples: &["package/provider-asya/examples/queue.yaml"],
+        },
+    },
+    Product {
+        name: SIDECAR,
+        kind: Kind::Image {
+            description: "The sidecar of actors: takes messages from a queue, calls the runtime, sends results on.",
+            ports: &[9464],
         },
     },
     Product {

@@ -27,6 +27,13 @@ pub(super) struct Content {
     payload: Vec<Value>,
 }
 
+impl Publication {
+    /// Registry, repository and tag of a product.
+    pub(super) fn reference(&self, name: &str) -> String {
+        format!("{}/{name}:v{}", self.registry, self.version)
+    }
+}
+
 impl Content {
     /// Reads the manifests of a package.
     ///

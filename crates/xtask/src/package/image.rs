@@ -42,7 +42,7 @@ pub(super) struct Process {
     /// Ports that it listens on.
     pub(super) ports: &'static [u16],
     /// Variables, beside those of the base.
-    pub(super) env: &'static [(&'static str, &'static str)],
+    pub(super) env: Vec<(&'static str, String)>,
     /// Where it starts; none for that of the base.
     pub(super) working_dir: Option<&'static str>,
 }

@@ -142,7 +142,8 @@ fn programs(
         return Ok(folder.clone());
     }
     let programs = products.iter();
-    let programs = programs.filter(|product| matches!(product.kind, Kind::Program { .. }));
+    let programs = programs
+        .filter(|product| matches!(product.kind, Kind::Program { .. } | Kind::Image { .. }));
     let names: Vec<&str> = programs.map(|product| product.name).collect();
     if names.is_empty() {
         return Ok(PathBuf::new());
@@ -156,10 +157,10 @@ fn package(workshop: &Workshop<'_>, product: &Product, output: &Path) -> Result<
     let image = assembled.recipe.make()?;
     let name = product.name;
     let publication = &workshop.publication;
-    let reference = format!("{}/{name}:v{}", publication.registry, publication.version);
+    let reference = publication.reference(name);
     layout::write_folder(&image, &reference, &output.join("oci").join(name))?;
     let extension = match product.kind {
-        Kind::Handlers { .. } => "tar",
+        Kind::Handlers { .. } | Kind::Image { .. } => "tar",
         Kind::Program { .. } | Kind::Configuration { .. } => "xpkg",
     };
     let archive = output.join(format!("{name}.{extension}"));
