@@ -34,7 +34,7 @@ fn said(position: Option<Position>) -> String {
 
 /// Every document of a YAML stream; empty ones are left out.
 pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options())
+    let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options(text))
         .map_err(|error| read_error(&error))?;
     Ok(documents
         .into_iter()
@@ -45,7 +45,7 @@ pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
 
 /// The only document of a YAML text.
 pub fn document(text: &str) -> Result<Value, YamlError> {
-    serde_saphyr::from_str_with_options(text, options())
+    serde_saphyr::from_str_with_options(text, options(text))
         .map(integers)
         .map_err(|error| read_error(&error))
 }
@@ -68,8 +68,32 @@ pub fn write_stream<'a>(values: impl IntoIterator<Item = &'a Value>) -> Result<S
         .collect()
 }
 
-fn options() -> serde_saphyr::Options {
-    serde_saphyr::options! { legacy_octal_numbers: true }
+/// Limits grow with the text, so that a file can hold any number of objects, while aliases can
+/// expand it to its own size only.
+fn options(text: &str) -> serde_saphyr::Options {
+    const NODES: usize = 250_000;
+    let length = text.len();
+    serde_saphyr::options! {
+        legacy_octal_numbers: true,
+        budget: serde_saphyr::budget! {
+            max_documents: length.max(1),
+            max_nodes: length.max(NODES),
+            max_events: length.max(2 * NODES).saturating_mul(2),
+            max_total_scalar_bytes: length.max(64 << 20),
+        },
+    }
+}
+
+/// A limit of the reader in words: `budget breached: Depth { depth: 65 }` becomes
+/// `more than the reader allows: depth 65`.
+fn limit(fault: &str) -> Option<String> {
+    let breach = fault.strip_prefix("budget breached: ")?;
+    let inner = breach.split_once('{').map(|(_, inner)| inner);
+    let words = match inner.and_then(|inner| inner.split_once('}')) {
+        Some((fields, _)) => fields.trim().replace(':', "").replace('_', " "),
+        None => breach.to_lowercase(),
+    };
+    Some(format!("more than the reader allows: {words}"))
 }
 
 /// The reader's message without its excerpt, for errors here are one line, without
@@ -81,7 +105,8 @@ fn read_error(error: &serde_saphyr::Error) -> YamlError {
     let line = text.lines().next().unwrap_or_default();
     let line = line.strip_prefix("error: ").unwrap_or(line);
     let line = line.strip_prefix(&said(position)).unwrap_or(line);
-    let fault = line.strip_suffix(ADVICE).unwrap_or(line).to_owned();
+    let fault = line.strip_suffix(ADVICE).unwrap_or(line);
+    let fault = limit(fault).unwrap_or_else(|| fault.to_owned());
     YamlError::Read { fault, position }
 }
 
@@ -113,6 +138,30 @@ fn integers(value: Value) -> Value {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_file_can_hold_thousands_of_documents() {
+        let text = "---\nkind: A\nspec: {a: [1, 2, 3]}\n".repeat(5_000);
+        assert_eq!(documents(&text).unwrap().len(), 5_000);
+        assert_eq!(located(&text).unwrap().len(), 5_000);
+    }
+
+    #[test]
+    fn limits_of_the_reader_are_stated_in_words() {
+        let deep = "[".repeat(70) + &"]".repeat(70);
+        let error = document(&deep).unwrap_err().to_string();
+        assert!(
+            error.ends_with("more than the reader allows: depth 65"),
+            "{error}"
+        );
+        let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for (name, before) in ('b'..='i').zip('a'..) {
+            let aliases = vec![format!("*{before}"); 10].join(", ");
+            bomb.push_str(&format!("{name}: &{name} [{aliases}]\n"));
+        }
+        let error = document(&bomb).unwrap_err().to_string();
+        assert!(error.contains("more than the reader allows: "), "{error}");
+    }
 
     #[test]
     fn manifests_are_read_as_the_api_servers_tools_read_them() {

@@ -504,4 +504,34 @@ codes! {
         example: "spec: {flavors: [gpu]} # and no file with flavor gpu",
         fix: "Give the file with the flavor as well.",
     }
+    ActorTwice "ASYA910" {
+        title: "An actor is defined twice",
+        cause: "Two documents have the kind, namespace and name of one actor. If both are applied, the last one wins.",
+        example: "metadata: {name: embedding, namespace: ml} # in two documents",
+        fix: "Remove or rename one of the two.",
+    }
+    ActorNameShared "ASYA911" {
+        title: "Two actors have one name for workload and queue",
+        cause: "spec.actor of one actor is the name, or spec.actor, of another actor in the same namespace.",
+        example: "spec: {actor: embedding} # beside an actor named embedding",
+        fix: "Give each actor of a namespace a name of its own.",
+    }
+    FlavorTwice "ASYA912" {
+        title: "A flavor or the platform's settings are defined twice",
+        cause: "Two EnvironmentConfigs have the same name. If both are applied, the last one wins.",
+        example: "metadata: {name: gpu-standard} # in two documents",
+        fix: "Remove or rename one of the two.",
+    }
+    FlavorUnused "ASYA913" {
+        title: "No actor names a flavor",
+        cause: "Actors are among the files, and none of them lists the flavor.",
+        example: "metadata: {name: gpu-standard} # and no actor with flavors: [gpu-standard]",
+        fix: "Name the flavor in an actor, or remove it; a flavor for actors elsewhere can stay.",
+    }
+    QueueShared "ASYA914" {
+        title: "Two actors have one queue",
+        cause: "The names of both queues are equal, on the same broker: each actor would take messages of the other.",
+        example: "data: {queueNameTemplate: \"asya-{actor}\"} # and an actor of the same name in another namespace",
+        fix: "Add {namespace} to queueNameTemplate of the platform's settings, or rename an actor.",
+    }
 }

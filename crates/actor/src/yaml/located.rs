@@ -86,8 +86,9 @@ impl Positions {
 /// Every document of a YAML stream, as [`documents`](super::documents) reads them,
 /// each with the places of its fields.
 pub fn located(text: &str) -> Result<Vec<Located>, YamlError> {
-    let documents: Vec<Spanned<Node>> = serde_saphyr::from_multiple_with_options(text, options())
-        .map_err(|error| read_error(&error))?;
+    let documents: Vec<Spanned<Node>> =
+        serde_saphyr::from_multiple_with_options(text, options(text))
+            .map_err(|error| read_error(&error))?;
     Ok(documents
         .into_iter()
         .filter(|document| !document.value.value.is_null())

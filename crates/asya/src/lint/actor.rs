@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use actor::binding::ADAPTER_RESOURCE_NAME;
 use actor::diagnostic::{Code, Diagnostic, Location, Severity, Source};
 use actor::names::{FlavorName, PLATFORM, RUNTIME_CONTAINER};
+use actor::queue::RESOURCE_NAME as QUEUE;
 use actor::spec::WorkloadKind;
 use actor::status::ConditionType;
 use actor::{ENVIRONMENT_CONFIG, labels};
@@ -14,13 +15,18 @@ use merge::{FieldPath, Segment};
 use serde_json::{Map, Value, json};
 
 use super::Linter;
+use super::across::Queue;
 use super::document::Document;
+use super::fields::nearest;
 use super::finding::{Check, Finding, Place};
 use super::nesting;
 use crate::steps::up_to_flavors;
 use pipeline::{
     Composite, EngineError, Inputs, Machinery, Object, Outcome, RenderError, Schemas, outcome,
 };
+
+/// Name of a queue at its broker.
+const EXTERNAL_NAME: &str = "crossplane.io/external-name";
 
 /// What an actor may be made of.
 #[derive(Debug, Default)]
@@ -32,20 +38,20 @@ pub(super) struct World<'a> {
     pub(super) platform: Option<&'a Document>,
 }
 
-/// Runs the steps on an actor.
+/// Runs the steps on an actor; returns its queue, if it is rendered with the platform's settings.
 pub(super) fn check(
     linter: &Linter<'_>,
     document: &Document,
     world: &World<'_>,
     findings: &mut Vec<Finding>,
-) {
+) -> Option<Queue> {
     let missing = missing_flavors(document, world, findings);
     let inputs = match inputs(linter, document, world, &missing) {
         Ok(inputs) => inputs,
         Err(problem) => {
             let path = FieldPath::from(["metadata"]);
             findings.push(document.finding(Severity::Error, Code::InvalidValue, path, problem));
-            return;
+            return None;
         }
     };
     let outcome = match outcome(&inputs, linter.functions) {
@@ -56,7 +62,7 @@ pub(super) fn check(
             findings.extend(error.lines().into_iter().map(|line| {
                 document.finding(Severity::Error, Code::InvalidValue, path.clone(), line)
             }));
-            return;
+            return None;
         }
     };
     let facts = facts(&outcome);
@@ -76,6 +82,25 @@ pub(super) fn check(
     let diagnostics = notes.map(|note| note.diagnostic).chain(requests);
     findings.extend(diagnostics.map(|diagnostic| documents.finding(diagnostic)));
     nesting::check_rendered(document, &outcome.desired, findings);
+    queue(&outcome).filter(|_| !is_lenient)
+}
+
+/// The queue of a rendered actor.
+fn queue(outcome: &Outcome) -> Option<Queue> {
+    let queue = outcome.desired.resources.get(QUEUE)?.resource.as_ref()?;
+    let text = |path: &[&str]| value::text(queue, path).unwrap_or_default();
+    let name = text(&["metadata", "annotations", EXTERNAL_NAME]);
+    let place = [
+        &["spec", "providerConfigRef", "kind"][..],
+        &["spec", "providerConfigRef", "name"],
+        &["spec", "forProvider", "sqs", "region"],
+        &["spec", "forProvider", "sqs", "accountId"],
+        &["spec", "forProvider", "rabbitmq", "vhost"],
+    ];
+    (!name.is_empty()).then(|| Queue {
+        name: name.to_owned(),
+        place: place.map(text).join("/"),
+    })
 }
 
 /// The documents that an actor is made of.
@@ -139,7 +164,10 @@ fn missing_flavors<'a>(
         let path: FieldPath = vec!["spec".into(), "flavors".into(), (*index).into()].into();
         let message = format!("flavor {name:?} is not among the files given");
         findings.push(Finding {
-            help: Some("what it would set is not checked".to_owned()),
+            help: Some(match nearest(name, world.flavors.keys().copied()) {
+                Some(meant) => format!("did you mean {meant:?}?"),
+                None => "what it would set is not checked".to_owned(),
+            }),
             ..document.finding(Severity::Warning, Code::FlavorNotGiven, path, message)
         });
     }

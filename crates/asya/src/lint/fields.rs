@@ -102,7 +102,7 @@ impl Walk<'_> {
             [] => String::new(),
             _ => format!(" in {parent}"),
         };
-        let nearest = known.and_then(|known| nearest(key, known.keys()));
+        let nearest = known.and_then(|known| nearest(key, known.keys().map(String::as_str)));
         let message = format!("unknown field {key:?}{place}");
         let path: FieldPath = self.path.iter().cloned().chain([key.into()]).collect();
         let help = nearest.map(|nearest| format!("did you mean {nearest:?}?"));
@@ -174,14 +174,14 @@ fn kind_of(value: &Value) -> &'static str {
 
 /// The name that was probably meant: the nearest by edits, of which a third of the
 /// letters may be. Upper and lower case count as the same letter.
-fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a String>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let written = key.to_lowercase();
     let allowed = (written.chars().count() / 3).max(1);
     known
         .map(|name| (strsim::osa_distance(&written, &name.to_lowercase()), name))
         .filter(|(distance, _)| *distance <= allowed)
         .min()
-        .map(|(_, name)| name.as_str())
+        .map(|(_, name)| name)
 }
 
 #[cfg(test)]
@@ -202,7 +202,11 @@ mod tests {
             ("x", None, "too short to tell"),
         ];
         for (key, expected, reason) in cases {
-            assert_eq!(nearest(key, known.keys()), expected, "{key}: {reason}");
+            assert_eq!(
+                nearest(key, known.keys().map(String::as_str)),
+                expected,
+                "{key}: {reason}"
+            );
         }
     }
 }

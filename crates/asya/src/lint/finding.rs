@@ -68,29 +68,28 @@ impl Finding {
     /// Whether this repeats `earlier`: the same code at the same place, or anything about a value of
     /// the wrong type but that another flavor gives it another type.
     pub(super) fn repeats(&self, earlier: &Self) -> bool {
-        let place = |finding: &Self| (finding.place.file.clone(), finding.place.position);
+        let same_place =
+            earlier.place.file == self.place.file && earlier.place.position == self.place.position;
         let is_invalid =
             earlier.code == Code::InvalidValue && self.code != Code::FlavorTypeMismatch;
-        earlier.check < self.check
-            && place(earlier) == place(self)
-            && (earlier.code == self.code || is_invalid)
+        earlier.check < self.check && same_place && (earlier.code == self.code || is_invalid)
     }
 }
 
 impl Ord for Finding {
     /// By place; at one place what is found without an actor goes first.
     fn cmp(&self, other: &Self) -> Ordering {
-        let key = |finding: &Self| {
+        fn key(finding: &Finding) -> impl Ord + '_ {
             (
-                finding.place.file.clone(),
+                &finding.place.file,
                 finding.place.position,
                 finding.severity,
                 finding.code,
-                finding.message.clone(),
-                finding.actor.clone(),
-                finding.place.path.clone(),
+                &finding.message,
+                &finding.actor,
+                &finding.place.path,
             )
-        };
+        }
         key(self).cmp(&key(other))
     }
 }

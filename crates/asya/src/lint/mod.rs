@@ -7,6 +7,7 @@
 //!
 //! Pure: [`crate::inputs`] reads the files.
 
+mod across;
 mod actor;
 mod document;
 mod fields;
@@ -29,6 +30,7 @@ pub(crate) use finding::Check;
 pub use finding::{Finding, Place};
 pub use form::{json, lines};
 
+use self::across::Rendered;
 use self::actor::World;
 use crate::inputs::bare_key;
 use pipeline::{Composition, Functions};
@@ -50,6 +52,7 @@ impl Linter<'_> {
     /// Everything that is found in documents that belong together, sorted.
     pub fn lint(&self, documents: &[Document]) -> Vec<Finding> {
         let mut findings = Vec::new();
+        let mut rendered = Vec::new();
         let spec = fields::object("spec", schema::spec());
         let data = fields::object("data", schema::spec());
         let settings = fields::object("data", schema::settings());
@@ -68,7 +71,8 @@ impl Linter<'_> {
                     let own = without_crossplanes(document);
                     fields::check(&own, &spec, Severity::Error, &mut findings);
                     if !document.object.name().is_empty() {
-                        self::actor::check(self, document, &world, &mut findings);
+                        let queue = self::actor::check(self, document, &world, &mut findings);
+                        rendered.extend(queue.map(|queue| Rendered { document, queue }));
                     }
                 }
                 Role::Flavor => {
@@ -85,6 +89,7 @@ impl Linter<'_> {
                 Role::None => {}
             }
         }
+        across::check(documents, &rendered, self.namespace, &mut findings);
         without_repetitions(findings)
     }
 }
@@ -150,8 +155,17 @@ fn other_version(document: &Document, served: &str) -> Finding {
 fn without_repetitions(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort();
     findings.dedup();
-    let is_repeated = |finding: &Finding| findings.iter().any(|earlier| finding.repeats(earlier));
-    let repeated: Vec<bool> = findings.iter().map(is_repeated).collect();
+    // Only findings of one place repeat each other, and these stand together.
+    let of_place = |a: &Finding, b: &Finding| {
+        a.place.file == b.place.file && a.place.position == b.place.position
+    };
+    let groups = findings.chunk_by(of_place);
+    let repeated: Vec<bool> = groups
+        .flat_map(|group| {
+            let repeats = |finding: &Finding| group.iter().any(|earlier| finding.repeats(earlier));
+            group.iter().map(repeats).collect::<Vec<bool>>()
+        })
+        .collect();
     let kept = findings.into_iter().zip(repeated);
     kept.filter(|(_, is_repeated)| !is_repeated)
         .map(|(finding, _)| finding)

@@ -94,44 +94,53 @@ pub fn states(objects: &[Object]) -> Vec<ActorState> {
     let sorted: BTreeMap<_, _> = actors
         .map(|actor| ((actor.namespace(), actor.name()), actor))
         .collect();
+    let owned = by_owner(objects);
     let states = sorted.into_values();
-    states.map(|actor| state(actor, objects)).collect()
+    states.map(|actor| state(actor, &owned)).collect()
 }
 
 fn is_actor(object: &Object) -> bool {
     object.kind() == actor::KIND && object.api_version().starts_with(actor::GROUP)
 }
 
-fn state(actor: &Object, objects: &[Object]) -> ActorState {
+/// Namespace and name of an actor.
+type Identity<'a> = (&'a str, &'a str);
+
+/// Composed objects by their actor: by its claim, and by the XR that composed them.
+fn by_owner(objects: &[Object]) -> BTreeMap<Identity<'_>, Vec<&Object>> {
+    let mut owned: BTreeMap<Identity<'_>, Vec<&Object>> = BTreeMap::new();
+    for object in objects.iter().filter(|object| !is_actor(object)) {
+        let claim = (
+            object.label(labels::CLAIM_NAMESPACE),
+            object.label(labels::CLAIM_NAME),
+        );
+        let composite = (object.namespace(), object.label(COMPOSITE));
+        owned.entry(composite).or_default().push(object);
+        if claim != composite {
+            owned.entry(claim).or_default().push(object);
+        }
+    }
+    owned
+}
+
+fn state(actor: &Object, owned: &BTreeMap<Identity<'_>, Vec<&Object>>) -> ActorState {
     let status: StatusDocument = actor
         .get(&["status"])
         .and_then(|status| serde_json::from_value(status.clone()).ok())
         .unwrap_or_default();
-    let own: Vec<&Object> = objects
-        .iter()
-        .filter(|object| is_of(object, actor))
-        .collect();
+    let own = owned.get(&(actor.namespace(), actor.name()));
+    let own = own.map_or(&[][..], Vec::as_slice);
     let (reason, health, message) = summary(actor, &status);
-    let queue = live_queue(&status, &own);
+    let queue = live_queue(&status, own);
     ActorState {
         namespace: actor.namespace().to_owned(),
         name: actor.name().to_owned(),
-        branches: branches(actor, &status, &queue, &own, &message),
+        branches: branches(actor, &status, &queue, own, &message),
         status: reason,
         health,
         message,
         queue,
     }
-}
-
-/// Whether the actor, or the XR of its claim, composed the object.
-fn is_of(object: &Object, actor: &Object) -> bool {
-    let claim = (
-        object.label(labels::CLAIM_NAMESPACE),
-        object.label(labels::CLAIM_NAME),
-    );
-    let of = (actor.namespace(), actor.name());
-    !is_actor(object) && (claim == of || (object.namespace(), object.label(COMPOSITE)) == of)
 }
 
 /// Status, health and message of an actor as a whole.

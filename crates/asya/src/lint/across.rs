@@ -1,0 +1,188 @@
+//! Errors between documents: the same object twice, shared names and queues, unused flavors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use actor::diagnostic::{Code, Severity};
+use merge::FieldPath;
+use serde_json::Value;
+
+use super::document::{Document, Role};
+use super::finding::Finding;
+
+/// An actor that the steps rendered, with its queue.
+#[derive(Debug)]
+pub(super) struct Rendered<'a> {
+    /// The actor.
+    pub(super) document: &'a Document,
+    /// Transport, place and name of its queue.
+    pub(super) queue: Queue,
+}
+
+/// What identifies a queue: two actors with the same one would take each other's messages.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Queue {
+    /// Name at the broker.
+    pub(super) name: String,
+    /// Kind and name of the ProviderConfig, and the region or virtual host.
+    pub(super) place: String,
+}
+
+/// Checks documents that belong together against each other.
+pub(super) fn check(
+    documents: &[Document],
+    rendered: &[Rendered<'_>],
+    namespace: &str,
+    findings: &mut Vec<Finding>,
+) {
+    duplicates(documents, namespace, findings);
+    names(documents, namespace, findings);
+    queues(rendered, namespace, findings);
+    unused_flavors(documents, findings);
+}
+
+/// The namespace of an actor; that of the command line if it has none.
+fn namespace_of<'a>(document: &'a Document, namespace: &'a str) -> &'a str {
+    match document.object.namespace() {
+        "" if !document.is_legacy() => namespace,
+        own => own,
+    }
+}
+
+/// Objects of one kind, namespace and name: applied one after the other, the last one wins.
+fn duplicates(documents: &[Document], namespace: &str, findings: &mut Vec<Finding>) {
+    let mut first: BTreeMap<(&str, &str, &str), &Document> = BTreeMap::new();
+    for document in documents {
+        let (is_config, code) = match document.role() {
+            Role::Actor => (false, Code::ActorTwice),
+            Role::Flavor | Role::Platform => (true, Code::FlavorTwice),
+            Role::OtherVersion { .. } | Role::None => continue,
+        };
+        let namespace = if is_config {
+            ""
+        } else {
+            namespace_of(document, namespace)
+        };
+        let (kind, name) = (document.object.kind(), document.object.name());
+        if name.is_empty() {
+            continue;
+        }
+        match first.get(&(kind, namespace, name)) {
+            None => {
+                first.insert((kind, namespace, name), document);
+            }
+            Some(earlier) => {
+                let message = format!("{kind} {name:?} is defined twice");
+                findings.push(beside(
+                    document,
+                    earlier,
+                    code,
+                    ["metadata", "name"].into(),
+                    message,
+                ));
+            }
+        }
+    }
+}
+
+/// Actors of one namespace whose names for workload and queue are the same, by `spec.actor`.
+fn names(documents: &[Document], namespace: &str, findings: &mut Vec<Finding>) {
+    let mut first: BTreeMap<(&str, &str), &Document> = BTreeMap::new();
+    for document in documents.iter().filter(|it| it.role() == Role::Actor) {
+        let own = document.object.name();
+        let name = actor_name(document);
+        let key = (namespace_of(document, namespace), name);
+        match first.get(&key) {
+            Some(earlier) if earlier.object.name() != own => {
+                let path = if name == own {
+                    ["metadata", "name"]
+                } else {
+                    ["spec", "actor"]
+                };
+                let message = format!(
+                    "actors {:?} and {own:?} have the same workload and queue, named {name:?}",
+                    earlier.object.name()
+                );
+                let code = Code::ActorNameShared;
+                findings.push(beside(document, earlier, code, path.into(), message));
+            }
+            Some(_) => {}
+            None => {
+                first.insert(key, document);
+            }
+        }
+    }
+}
+
+/// The name of an actor's workload, from which that of its queue follows.
+fn actor_name(document: &Document) -> &str {
+    let given = document.get(&["spec", "actor"]).and_then(Value::as_str);
+    let given = given.filter(|name| !name.is_empty());
+    given.unwrap_or_else(|| document.object.name())
+}
+
+/// Actors whose messages go to one queue; those with one name in one namespace are reported already.
+fn queues(rendered: &[Rendered<'_>], namespace: &str, findings: &mut Vec<Finding>) {
+    let mut first: BTreeMap<&Queue, &Document> = BTreeMap::new();
+    for Rendered { document, queue } in rendered {
+        let identity = |it: &Document| {
+            let namespace = namespace_of(it, namespace).to_owned();
+            (namespace, actor_name(it).to_owned())
+        };
+        match first.get(queue) {
+            Some(earlier) if identity(earlier) != identity(document) => {
+                let (namespace, name) = identity(earlier);
+                let message = format!(
+                    "actor {:?} would take messages of actor {name:?} in namespace {namespace:?}: both have queue {:?}",
+                    document.object.name(),
+                    queue.name
+                );
+                let path = ["metadata", "name"];
+                let code = Code::QueueShared;
+                findings.push(beside(document, earlier, code, path.into(), message));
+            }
+            Some(_) => {}
+            None => {
+                first.insert(queue, document);
+            }
+        }
+    }
+}
+
+/// Flavors that no actor among the files names. Without actors, nothing is reported.
+fn unused_flavors(documents: &[Document], findings: &mut Vec<Finding>) {
+    let mut named = BTreeSet::new();
+    let mut has_actors = false;
+    for document in documents.iter().filter(|it| it.role() == Role::Actor) {
+        has_actors = true;
+        let list = document.get(&["spec", "flavors"]).and_then(Value::as_array);
+        named.extend(list.into_iter().flatten().filter_map(Value::as_str));
+    }
+    if !has_actors {
+        return;
+    }
+    for flavor in documents.iter().filter(|it| it.role() == Role::Flavor) {
+        let name = flavor.object.name();
+        if !named.contains(name) {
+            let message = format!("no actor among the files names flavor {name:?}");
+            let path = ["metadata", "name"];
+            findings.push(flavor.finding(Severity::Info, Code::FlavorUnused, path, message));
+        }
+    }
+}
+
+/// An error of a document that an earlier one is part of.
+fn beside(
+    document: &Document,
+    earlier: &Document,
+    code: Code,
+    path: FieldPath,
+    message: String,
+) -> Finding {
+    let other = earlier.place(["metadata", "name"]);
+    let (file, line) = (other.file.display().to_string(), other.position.line);
+    Finding {
+        related: vec![other],
+        help: Some(format!("see {file}:{line}")),
+        ..document.finding(Severity::Error, code, path, message)
+    }
+}
