@@ -10,7 +10,7 @@ pub const IN_USE_FINALIZER: &str = "in-use.crossplane.io";
 
 /// Condition: the object can be used.
 pub const READY: &str = "Ready";
-/// Condition: the last pass worked.
+/// Condition: the last reconcile succeeded.
 pub const SYNCED: &str = "Synced";
 
 /// The values that `managementPolicies` may have.

@@ -14,7 +14,7 @@ use crate::spec::StateProxy;
 
 /// Directory of the socket by which sidecar and runtime talk.
 pub const SOCKET_DIR: &str = "/var/run/asya";
-/// The variable that tells both of them.
+/// The variable that holds it, for both of them.
 pub const SOCKET_DIR_VARIABLE: &str = "ASYA_SOCKET_DIR";
 /// Directory of the sockets of state proxies.
 pub const STATE_DIR: &str = "/var/run/asya/state";
@@ -24,9 +24,9 @@ pub const RUNTIME_DIR: &str = "/opt/asya";
 pub const SCRIPT_PATH: &str = "/opt/asya/asya_runtime.py";
 /// The variable that names the handler.
 pub const HANDLER_VARIABLE: &str = "ASYA_HANDLER";
-/// The variable that tells a REST adapter where the inference server listens.
+/// The variable with the URL of the inference server, for a REST adapter.
 pub const TARGET_URL_VARIABLE: &str = "ASYA_TARGET_URL";
-/// The variable that tells the runtime of state proxies; see [`state_mounts`].
+/// The variable that lists state proxies for the runtime; see [`state_mounts`].
 pub const STATE_MOUNTS_VARIABLE: &str = "ASYA_STATE_PROXY_MOUNTS";
 
 /// Variables that say who an actor is and how its parts are wired.
@@ -61,7 +61,7 @@ pub fn is_reserved_init_container(name: &str) -> bool {
     name == RUNTIME_CONTAINER || name == RUNTIME_FILES_CONTAINER || is_injected_container(name)
 }
 
-/// What the runtime is told of state proxies: `name:path:write=mode`, joined by
+/// The list of state proxies for the runtime: `name:path:write=mode`, joined by
 /// `;`.
 pub fn state_mounts(proxies: &[StateProxy]) -> String {
     let mount = |proxy: &StateProxy| {

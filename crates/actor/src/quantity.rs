@@ -40,7 +40,7 @@ pub fn text(value: &Value) -> Result<String, ParseQuantityError> {
     })
 }
 
-/// Writes the quantities of a ResourceRequirements as [`text`] does. `fault` is told what
+/// Writes the quantities of a ResourceRequirements as [`text`] does. `report` is called with what
 /// is none, with its path from there, such as `limits.cpu`.
 pub fn normalise(resources: &mut Map<String, Value>, mut fault: impl FnMut(FieldPath, String)) {
     for field in ["limits", "requests"] {

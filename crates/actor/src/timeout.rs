@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(30);
 /// take a message away while it is worked on.
 const LONG_WORK: Duration = Duration::from_mins(15);
 
-/// Why the timeout cannot be told.
+/// Why the timeout cannot be determined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimeoutError {
     /// A variable that comes from a Secret or a field is not known here.
@@ -84,7 +84,7 @@ impl TimeoutError {
 /// or whole seconds.
 ///
 /// # Errors
-/// When the value cannot be told here, is not a duration or is zero.
+/// When the value cannot be read here, is not a duration or is zero.
 pub fn runtime_timeout(spec: &Spec) -> Result<Duration, TimeoutError> {
     runtime_timeout_and_place(spec).map(|(timeout, _)| timeout)
 }

@@ -1,4 +1,4 @@
-//! What the Composition may tell this function.
+//! Input of the function.
 
 use std::fmt;
 
@@ -22,13 +22,13 @@ pub struct Input {
     pub target: Option<String>,
     /// Image of the sidecar, where neither the actor nor the platform names one.
     pub sidecar_image: Option<String>,
-    /// What resolve-flavors is told. `platform` is for every step.
+    /// Input of resolve-flavors. `platform` is for every step.
     #[serde(flatten)]
     pub resolve_flavors: function_resolve_flavors::Input,
     /// The queue's name, in place of the platform's template.
     #[serde(flatten)]
     pub queue: QueueInput,
-    /// What report-status is told.
+    /// Input of report-status.
     #[serde(flatten)]
     pub report_status: function_report_status::Input,
 }

@@ -1,9 +1,9 @@
 //! All steps of the pipeline in one function: one decode and one encode for each call,
-//! and two or three calls for a pass in place of seven or eight.
+//! and two or three calls for a reconcile in place of seven or eight.
 //!
 //! Each step is the very code of its own function, and gives what it would give in a
 //! pipeline of six; see [`function_kit::run_steps`] for what happens between them. An
-//! invalid actor ends the pass fatally with the same messages and conditions.
+//! invalid actor ends the reconcile fatally with the same messages and conditions.
 //!
 //! ```
 //! use function_asya::{Config, run};
@@ -24,7 +24,7 @@
 //! let asked = answer(&document)?;
 //! assert_eq!(asked["requirements"]["resources"]["asya-platform"]["name"], "asya-platform");
 //!
-//! // … and with them, and told whether KEDA is there, all steps run.
+//! // … and with them, and with the answer whether KEDA is installed, all steps run.
 //! document["required"] = json!({"asya-platform": [{"data": {"transports": {
 //!     "sqs": {"type": "sqs", "config": {"region": "us-east-1"}},
 //! }}}]});

@@ -147,7 +147,7 @@ fn assert_hidden(what: &str, response: &RunFunctionResponse) {
 
 fn answer(what: &str, request: &RunFunctionRequest) {
     let mut request_of_all = request.clone();
-    // What Crossplane has not looked for by the second call ends no pass.
+    // What Crossplane has not looked for by the second call ends no reconcile.
     for _ in 0..2 {
         let whole = function_asya::run(request_of_all.clone(), &Config::default());
         assert_hidden(what, &whole);
@@ -203,6 +203,6 @@ fn a_secret_is_seen_by_the_pod_alone() {
         log.contains("Flavors applied"),
         "the log is looked at: {log}"
     );
-    let told = log.lines().find(|line| line.contains(SECRET));
-    assert_eq!(told, None);
+    let leaked = log.lines().find(|line| line.contains(SECRET));
+    assert_eq!(leaked, None);
 }

@@ -59,7 +59,7 @@ impl Environment {
 /// The whole environment.
 ///
 /// # Errors
-/// When the queue's name is needed and cannot be told.
+/// When the queue's name is needed and not valid.
 pub(crate) fn render(actor: &Actor, errors: &mut Vec<Diagnostic>) -> Result<Vec<Value>, StepError> {
     let mut env = Environment::default();
     identity(actor, &mut env);

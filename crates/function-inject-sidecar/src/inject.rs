@@ -38,7 +38,7 @@ impl Injected {
     /// Renders it.
     ///
     /// # Errors
-    /// When the queue's name is needed and cannot be told.
+    /// When the queue's name is needed and not valid.
     pub(crate) fn render(
         actor: &Actor,
         script: &Source,

@@ -1,4 +1,4 @@
-//! What the Composition tells this step.
+//! Input of the step.
 
 use function_kit::{CommonInput, QueueInput};
 use serde::{Deserialize, Deserializer};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Input {
-    /// The composed resources to inject into; those that this pass does not desire
+    /// The composed resources to inject into; those that this reconcile does not desire
     /// are passed over. Unless given: `deployment`, `statefulset`, `adapter`,
     /// `binding`.
     #[serde(deserialize_with = "null_as_default")]

@@ -6,7 +6,7 @@
 //!   `runtime-script-<hash>`, a ConfigMap.
 //! - **Ends fatally** when there is no workload to inject into, when the actor has no
 //!   usable transport, or when what the user gives is at odds with what is injected:
-//!   all faults are told at once.
+//!   all errors are reported at once.
 //!
 //! Applied to its own output it changes nothing.
 //!

@@ -1,4 +1,4 @@
-//! How the kubelet tells that the runtime runs.
+//! Probes by which the kubelet checks the runtime.
 
 use serde_json::{Map, Value, json};
 

@@ -38,7 +38,7 @@ pub(crate) fn earlier_scripts(
 
 /// Whether the workload's controller has made all pods from a template that mounts
 /// the ConfigMap `current`, and none from another is left. Of somebody else's workload
-/// the provider tells for which generation of the binding that is so; where a rollout is
+/// the provider reports for which generation of the binding that is so; where a rollout is
 /// not done by itself, such as that of a StatefulSet with `OnDelete`, it never says it,
 /// and the earlier scripts stay.
 fn runs_only(workload: &Struct, current: Option<&str>) -> bool {

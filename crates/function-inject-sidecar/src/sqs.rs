@@ -17,7 +17,7 @@ const VISIBILITY_VARIABLE: &str = "ASYA_SQS_VISIBILITY_TIMEOUT";
 /// determines it: one that becomes known later would restart every pod.
 ///
 /// # Errors
-/// When the queue's name cannot be told.
+/// When the queue's name is not valid.
 pub(crate) fn add(actor: &Actor, sqs: &Sqs, env: &mut Environment) -> Result<(), StepError> {
     let visibility = sqs
         .visibility_timeout_seconds

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::Targets;
 
-/// A workload that this pass desires.
+/// A workload that this reconcile desires.
 #[derive(Debug)]
 pub(crate) struct Target {
     /// Name of the composed resource.
@@ -36,7 +36,7 @@ impl Target {
     }
 }
 
-/// The targets that this pass desires; none while an actor whose adapter has a
+/// The targets that this reconcile desires; none while an actor whose adapter has a
 /// Deployment of its own waits for that.
 ///
 /// # Errors

@@ -32,7 +32,7 @@
 //! # Invariants
 //! A step never returns less desired state than it was given: to Crossplane that
 //! is an order to delete. It sets no status on composed objects, and no Normal or
-//! Warning result, for those would become an event on every pass.
+//! Warning result, for those would become an event on every reconcile.
 
 mod call;
 mod error;

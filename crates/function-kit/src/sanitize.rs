@@ -1,4 +1,4 @@
-//! What a condition and a result may say: one line, not without end, and a reason that is a word.
+//! Makes messages and reasons valid: one line of limited length, and a CamelCase reason.
 //!
 //! Steps keep to this by themselves wherever they speak in their own words. What they hand on,
 //! such as the reason of an observed object's condition, may be anything.

@@ -83,7 +83,7 @@ impl Call {
         value::text(live, &["metadata", "labels", labels::TRANSPORT])
     }
 
-    /// Name of the actor's queue at the broker: what this pass desires, else that of
+    /// Name of the actor's queue at the broker: what this reconcile desires, else that of
     /// the live queue, else what the settings give to a new one.
     ///
     /// # Errors

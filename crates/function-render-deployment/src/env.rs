@@ -82,7 +82,7 @@ fn handler<'a>(actor: &'a Actor, env: &List) -> Option<&'a str> {
 
 /// The actor's one timeout, by which an adapter gives up before the sidecar does: where
 /// somebody gives it, and not to the adapter itself. Its own default is the actor's.
-/// inject-sidecar tells of one that cannot be read.
+/// inject-sidecar reports one that cannot be read.
 fn timeout_of_adapter(actor: &Actor, env: &List) -> Option<Item> {
     if actor.bound.is_none() || position(env, timeout::VARIABLE).is_some() {
         return None;
@@ -91,14 +91,14 @@ fn timeout_of_adapter(actor: &Actor, env: &List) -> Option<Item> {
     place.map(|_| ours(timeout::VARIABLE, &format(timeout)))
 }
 
-/// Refuses variables that are not the user's to give. What is refused is left out,
-/// so that it is not told a second time as a repetition.
+/// Refuses variables that are not the user's to give. What is refused is removed,
+/// so that it is not reported a second time as a repetition.
 fn refuse_reserved(actor: &Actor, env: &mut List, may_name_handler: bool, findings: &mut Findings) {
     env.items.retain(|Item { map, place }| {
         let name = map.get("name").and_then(Value::as_str).unwrap_or_default();
         let is_handler = name == HANDLER_VARIABLE;
         let is_allowed = is_handler && may_name_handler && place.is_template();
-        // A standalone adapter may well be told by it.
+        // A standalone adapter may well be configured by it.
         let is_url = name == TARGET_URL_VARIABLE && actor.bound.is_some();
         if is_allowed || !is_url && !is_reserved_variable(name) {
             return true;

@@ -1,4 +1,4 @@
-//! What the Composition tells this step.
+//! Input of the step.
 
 use function_kit::CommonInput;
 use serde::Deserialize;

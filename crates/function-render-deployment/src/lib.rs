@@ -2,13 +2,13 @@
 //! Binding the WorkloadBinding and the adapter.
 //!
 //! - **Reads** the resolved spec, the platform's settings, the observed workload and
-//!   what the provider tells in the observed `binding`.
+//!   what the provider reports in the observed `binding`.
 //! - **Writes** `deployment` or `statefulset`, `health`, and with an IAM role
 //!   `service-account`. The workload is complete but for what inject-sidecar adds. In
 //!   mode Binding: `binding`, with the strategy Adapter `adapter` once it is known where
 //!   the target listens, and `health` once it is known which pods do the work.
 //! - **Ends fatally** when the spec says what runs in no way or in two, breaks a rule of
-//!   the pod, or binds to what cannot be bound to: all broken rules are told at once.
+//!   the pod, or binds to what cannot be bound to: all broken rules are reported at once.
 //!
 //! Alone in a Composition it takes the platform's settings from its [`Input`]; with
 //! none it uses their defaults and renders no ServiceAccount.
@@ -42,11 +42,11 @@
 mod binding;
 mod bound;
 mod containers;
+mod defaults;
 mod env;
 mod findings;
 mod health;
 mod input;
-mod lay;
 mod list;
 mod replicas;
 mod resources;
@@ -157,7 +157,7 @@ fn objects(actor: &Actor, findings: &mut Findings) -> Vec<(&'static str, Value)>
         Strategy::Adapter => {
             let shape = Shape::of_adapter(actor, bound);
             let adapter = own_workload(actor, &shape, findings);
-            // It needs the URL from its first start on: what is told later restarts it.
+            // It needs the URL from its first start on: what becomes known later restarts it.
             if bound.url.is_some() {
                 objects.extend(adapter);
             }

@@ -6,8 +6,8 @@ use function_kit::{Code, Diagnostic};
 use merge::FieldPath;
 use serde_json::{Map, Value, json};
 
+use crate::defaults;
 use crate::findings::{Findings, below};
-use crate::lay;
 use crate::list::{List, maps};
 use crate::{Actor, env, resources};
 
@@ -72,7 +72,7 @@ pub(crate) fn complete(
         ("lifecycle", lifecycle, 1),
         ("resources", resources, 2),
     ] {
-        lay::field_under(
+        defaults::apply_to_field(
             (container, path),
             field,
             given,

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::findings::{Findings, below};
 use crate::list::{List, Place, maps};
-use crate::{Actor, containers, lay, service_account};
+use crate::{Actor, containers, defaults, service_account};
 
 const SERVICE_ACCOUNT: &str = "serviceAccountName";
 const GRACE_PERIOD: &str = "terminationGracePeriodSeconds";
@@ -75,7 +75,7 @@ fn lay_metadata(
         ("labels", &actor.spec.pod_labels),
         ("annotations", &actor.spec.pod_annotations),
     ] {
-        lay::field_under(
+        defaults::apply_to_field(
             (metadata, path),
             field,
             texts(given),
@@ -156,7 +156,7 @@ fn lay_fields(
             spec.security_context.clone().unwrap_or_default(),
         ),
     ] {
-        lay::field_under((pod, path), field, given, 1, (actor.call, findings));
+        defaults::apply_to_field((pod, path), field, given, 1, (actor.call, findings));
     }
     for (field, given) in [
         (SERVICE_ACCOUNT, &spec.service_account_name),
@@ -172,7 +172,7 @@ fn lay_fields(
     }
 }
 
-/// Checks state proxies, of which the runtime is told in its environment; inject-sidecar renders
+/// Checks state proxies, which the runtime finds in its environment; inject-sidecar renders
 /// them.
 pub(crate) fn check_state_proxies(actor: &Actor, findings: &mut Findings) {
     let proxies = &actor.spec.state_proxy;

@@ -78,7 +78,7 @@ impl Blocker {
 }
 
 /// Whether the cluster is known not to serve `ScaledObject`. The schema of a kind
-/// that is always there is the control: where that is not told either, as in a
+/// that is always there is the control: where that is not answered either, as in a
 /// render without a cluster, nothing is known.
 fn is_keda_absent(call: &mut Call) -> bool {
     if !call.has_capability(Capability::RequiredSchemas) {

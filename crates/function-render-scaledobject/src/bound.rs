@@ -25,7 +25,7 @@ pub(crate) enum Scalable<'a> {
     Yes(&'a ObjectReference),
     /// Nothing does, for this reason.
     No(&'a str),
-    /// The provider has not told yet.
+    /// The provider has not reported it yet.
     Unknown,
 }
 

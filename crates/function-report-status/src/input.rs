@@ -10,10 +10,10 @@ use serde::Deserialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Input {
-    /// Seconds until the next pass while the actor is being created, updated or
+    /// Seconds until the next reconcile while the actor is being created, updated or
     /// scaled; 15 unless given, 0 is never.
     pub ttl_seconds_in_motion: u32,
-    /// Seconds until the next pass otherwise; 60 unless given, 0 is never.
+    /// Seconds until the next reconcile otherwise; 60 unless given, 0 is never.
     pub ttl_seconds_settled: u32,
 }
 

@@ -35,14 +35,14 @@
 //! `status` of the desired XR, beside what other functions have put there; the
 //! readiness of our objects; the conditions `TransportReady`, `WorkloadReady`,
 //! `ScalingReady` (not for an actor that never scaled), `TargetResolved` (mode
-//! Binding) and `ActorReady`, whose reason is the status; the time to the next pass.
+//! Binding) and `ActorReady`, whose reason is the status; the time to the next reconcile.
 //!
 //! # Ends fatally
 //! When the actor has no name or namespace, or its spec or the step's input is not
 //! of its form. Nothing that is observed ends the pipeline.
 //!
 //! # Caveats
-//! Crossplane stores nothing of a pass in which it could not apply an object for
+//! Crossplane stores nothing of a reconcile in which it could not apply an object for
 //! another reason than an *Invalid* answer: the conditions then say `FatalError`,
 //! Crossplane's own condition, and `Synced` holds the reason.
 

@@ -1,6 +1,6 @@
 //! A pass that finds nothing new says nothing new.
 //!
-//! Crossplane stores what a pass says and makes another one of it. If that one said
+//! Crossplane stores what a reconcile says and makes another one of it. If that one said
 //! anything else, each would lead to the next.
 
 use std::fs;

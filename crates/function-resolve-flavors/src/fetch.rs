@@ -13,7 +13,7 @@ use crate::kind_of;
 
 /// The bootstrap requirement by which a Composition hands over the platform's
 /// settings.
-const HANDED_OVER: &str = "platform";
+const BOOTSTRAP: &str = "platform";
 /// The requirement by which this step asks for them otherwise.
 const ASKED: &str = "asya-platform";
 
@@ -45,7 +45,7 @@ pub(crate) fn all(call: &mut Call, flavors: &[FlavorName], platform: &str) -> Op
         .iter()
         .map(|name| ask(call, &format!("flavor-{name}"), name.as_str()))
         .collect();
-    let platform = match call.handed_over(HANDED_OVER) {
+    let platform = match call.bootstrap_requirement(BOOTSTRAP) {
         Some(found) => Some(read(&found)),
         None => ask(call, ASKED, platform),
     };
@@ -60,8 +60,8 @@ pub(crate) fn all(call: &mut Call, flavors: &[FlavorName], platform: &str) -> Op
 }
 
 /// Name of the EnvironmentConfig that the Composition handed over.
-pub(crate) fn handed_over_name(call: &Call) -> Option<String> {
-    let found = call.handed_over(HANDED_OVER)?;
+pub(crate) fn bootstrap_name(call: &Call) -> Option<String> {
+    let found = call.bootstrap_requirement(BOOTSTRAP)?;
     found.first().map(|object| name_of(object).to_owned())
 }
 

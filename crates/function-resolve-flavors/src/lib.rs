@@ -88,7 +88,7 @@ fn resolve(call: &mut Call) -> Result<(), StepError> {
     let actor = call.subject();
     let own = call.own_spec()?;
 
-    let platform_name = fetch::handed_over_name(call);
+    let platform_name = fetch::bootstrap_name(call);
     let platform_name = platform_name.unwrap_or_else(|| input.platform_name().to_owned());
     let names = list::read(&own, &platform_name)?;
     let Some(fetched) = fetch::all(call, &names, &platform_name) else {

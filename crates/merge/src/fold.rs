@@ -169,7 +169,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Copies what is held into a document, and tells who set it.
+/// Copies what is held into a document, and returns who set it.
 fn settle(held: Held<'_>) -> (Value, Source) {
     match held {
         Held::Whole { by, value } => (number::normalised(value), Source::layer(by)),

@@ -125,7 +125,7 @@ pub struct Merged {
 
 /// Merges `layers` in order and lays `top` over the result, by the rules of [`rules`].
 ///
-/// `left_out` are top-level keys of the layers that are ignored before anything is compared.
+/// `ignored_keys` are top-level keys of the layers that are ignored before anything is compared.
 /// They do not concern `top`, nor keys of the same name further down.
 ///
 /// # Errors
@@ -134,14 +134,14 @@ pub struct Merged {
 pub fn documents(
     layers: &[Layer<'_>],
     top: Option<&Map<String, Value>>,
-    left_out: &[&str],
+    ignored_keys: &[&str],
 ) -> Result<Merged, Conflicts> {
     let overriding = || {
         top.into_iter()
             .flatten()
             .filter(|(_, value)| !value.is_null())
     };
-    let not_compared: BTreeSet<&str> = left_out
+    let not_compared: BTreeSet<&str> = ignored_keys
         .iter()
         .copied()
         .chain(overriding().map(|(key, _)| key.as_str()))

@@ -87,7 +87,7 @@ impl Provenance {
     /// A compact form that travels from one program to the next.
     ///
     /// An object with one entry for each top-level field that layers set. In it a string is the
-    /// layer of the whole subtree, an object tells per key, an array per list element:
+    /// layer of the whole subtree, an object has one for each key, an array for each list element:
     ///
     /// ```
     /// use merge::{FieldPath, Origin, Provenance};

@@ -17,7 +17,7 @@ struct Case {
     #[serde(default)]
     top: Option<Map<String, Value>>,
     #[serde(default)]
-    left_out: Vec<String>,
+    ignored_keys: Vec<String>,
     #[serde(default)]
     document: Option<Map<String, Value>>,
     /// In the compact form.
@@ -35,7 +35,7 @@ struct NamedDocument {
     document: Map<String, Value>,
 }
 
-/// Merges the case of `file` and compares; `Err` tells what differs.
+/// Merges the case of `file` and compares; `Err` lists the differences.
 fn check(file: &Path) -> Result<(), String> {
     #[expect(
         clippy::disallowed_methods,
@@ -61,10 +61,10 @@ fn check(file: &Path) -> Result<(), String> {
             document: &layer.document,
         })
         .collect();
-    let left_out: Vec<&str> = case.left_out.iter().map(String::as_str).collect();
+    let ignored_keys: Vec<&str> = case.ignored_keys.iter().map(String::as_str).collect();
 
     match (
-        merge::documents(&layers, case.top.as_ref(), &left_out),
+        merge::documents(&layers, case.top.as_ref(), &ignored_keys),
         &case.document,
     ) {
         (Ok(merged), Some(document)) => {

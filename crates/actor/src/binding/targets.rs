@@ -20,8 +20,8 @@ pub struct TargetKind {
     pub injection: Injection,
     /// What sets the number of its pods.
     pub scale: Scale,
-    /// Whether the object, or a Service that goes with it, tells where it listens. Of
-    /// the others an Adapter needs to be told.
+    /// Whether the object, or a Service that goes with it, reports where it listens. For
+    /// the others an Adapter needs `runtime.targetURL`.
     pub tells_url: bool,
     /// What to change where its controller scales it already.
     pub own_scaler: Option<&'static str>,
@@ -82,7 +82,7 @@ pub fn list() -> String {
     kinds.join(", ")
 }
 
-/// Every row, in the order in which people are told.
+/// Every row, in the order in which messages list them.
 pub const ALL: [&TargetKind; 12] = [
     &DEPLOYMENT,
     &STATEFUL_SET,
@@ -152,7 +152,7 @@ pub const KAITO_INFERENCE_SET: TargetKind = TargetKind {
 const KAITO_VOLUMES: &str = "adapter and sidecar share a volume, and KAITO's next update replaces the volumes of the pod and then fails, for the containers still mount theirs";
 
 /// KServe's InferenceService makes Deployment `<name>-predictor` or a Knative Service of
-/// that name, by `status.deploymentMode`. In Standard mode every pass takes foreign
+/// that name, by `status.deploymentMode`. In Standard mode every reconcile removes foreign
 /// containers out, unless annotation `serving.kserve.io/disable-auto-update` is set. It
 /// makes an HPA of that name unless the annotation below says otherwise; Knative counts
 /// by itself. `status.address.url` is where it listens.
@@ -163,7 +163,7 @@ pub const KSERVE_INFERENCE_SERVICE: TargetKind = TargetKind {
     kind: "InferenceService",
     default_strategy: Strategy::Adapter,
     injection: Injection::Fragile(
-        "KServe takes foreign containers out of its pods on every pass, unless annotation serving.kserve.io/disable-auto-update is \"true\" on the InferenceService",
+        "KServe takes foreign containers out of its pods on every reconcile, unless annotation serving.kserve.io/disable-auto-update is \"true\" on the InferenceService",
     ),
     scale: Scale::Workload,
     tells_url: true,

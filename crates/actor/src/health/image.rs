@@ -11,7 +11,7 @@ pub(super) const REASONS: [&str; 7] = [
     "ImageInspectError",
 ];
 
-/// The reasons that a kubelet tells in turns while it tries again and again.
+/// The reasons that a kubelet reports in turns while it retries.
 pub(super) const RETRIED: [&str; 2] = ["ErrImagePull", "ImagePullBackOff"];
 
 /// Beginning of what a kubelet says between two attempts.

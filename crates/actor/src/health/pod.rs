@@ -10,9 +10,9 @@ use serde::Deserialize;
 
 use super::Time;
 
-/// Label of a Deployment's pods that tells their revision.
+/// Label of a Deployment's pods that holds their revision.
 const TEMPLATE_HASH: &str = "pod-template-hash";
-/// Label of a StatefulSet's pods that tells their revision.
+/// Label of a StatefulSet's pods that holds their revision.
 const REVISION_HASH: &str = "controller-revision-hash";
 
 macro_rules! view {
@@ -178,7 +178,7 @@ view!(
         type_: String,
         /// `True`, `False` or `Unknown`.
         status: String,
-        /// Why, as one word.
+        /// Reason, in CamelCase.
         reason: String,
         /// Why, in words.
         message: String,
@@ -216,7 +216,7 @@ view!(
 view!(
     /// A container that waits.
     Waiting {
-        /// Why, as one word.
+        /// Reason, in CamelCase.
         reason: String,
         /// Why, in the kubelet's words.
         message: String,
@@ -234,7 +234,7 @@ view!(
 view!(
     /// A container that has ended.
     Terminated {
-        /// How, as one word.
+        /// Type, in CamelCase.
         reason: String,
         /// What it, or the container runtime, says of its end.
         message: String,

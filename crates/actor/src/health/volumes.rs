@@ -1,7 +1,7 @@
 //! Volumes that cannot be mounted.
 //!
 //! A kubelet that cannot mount a volume says so in events alone: the pod's containers
-//! stay in `ContainerCreating` without a word. What shows is that the pod does not
+//! stay in `ContainerCreating` without an event. What shows is that the pod does not
 //! become ready to start containers, since volumes come before the sandbox; and the
 //! objects that it mounts can be looked at.
 
@@ -148,7 +148,7 @@ impl Pod {
     }
 }
 
-/// What the pod mounts, if it is time to look at that.
+/// What the pod mounts, once it is time to check that.
 pub(super) fn questions(pod: &Pod, patience: &Patience, now: Time) -> Vec<Mounted> {
     let is_slow = |(since, _): (Time, bool)| since.after(patience.look) <= now;
     if pod.waits_for_claims() || pod.stalled().is_some_and(is_slow) {
@@ -184,7 +184,7 @@ pub(super) fn fault(look: &Look<'_>) -> Option<Finding> {
     }
     let unplaced = pod.condition("PodScheduled").filter(|_| waits);
     let words = unplaced.map(|unplaced| unplaced.message.as_str());
-    // A claim may rightly wait for the pod's node, so one that is missing is told first.
+    // A claim may rightly wait for the pod's node, so one that is missing is reported first.
     let obstacles = pod
         .mounted()
         .filter_map(|mounted| Some((look.obstacles.get(&mounted)?, mounted)));

@@ -14,7 +14,7 @@ use crate::names::{
 use crate::pod::{HANDLER_VARIABLE, RESERVED_PREFIX, RESERVED_VARIABLES};
 use crate::spec::{ALIASES, AliasError, BINDING_FIELDS, EXCLUSIVE, FormError, INLINE_POD_FIELDS};
 
-/// Kubernetes' word for the rules of a value.
+/// Kubernetes' key for the rules of a value.
 pub(super) const VALIDATIONS: &str = "x-kubernetes-validations";
 /// The actor's name where both are at hand: the object and its spec.
 const EFFECTIVE_NAME: &str = "(has(self.spec.actor) ? self.spec.actor : self.metadata.name)";

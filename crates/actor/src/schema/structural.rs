@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 const LIST_MAX: usize = 1024;
 /// The formats that the API server knows, of those that types come with.
 const FORMATS: [&str; 3] = ["date-time", "int32", "int64"];
-/// Kubernetes' word for a map that may hold anything.
+/// Kubernetes' key for a map that may hold anything.
 const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
 
 /// The structural schema of a type, as a document that is read.

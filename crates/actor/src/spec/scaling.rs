@@ -1,4 +1,4 @@
-//! `spec.scaling`: what KEDA is told.
+//! `spec.scaling`: what KEDA is configured with.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};

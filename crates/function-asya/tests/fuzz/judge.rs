@@ -8,7 +8,7 @@ use prost::Message as _;
 
 /// Most bytes of an answer to an empty request: the runtime script, and defaults.
 const ANSWER_AT_LEAST: usize = 128 << 10;
-/// How much larger than its request an answer may be beside that: what is wrong is told in a
+/// How much larger than its request an answer may be beside that: what is wrong is reported in a
 /// result and in two conditions, each with its path, and faults of one list with a text each.
 const GROWTH: usize = 64;
 
@@ -76,7 +76,7 @@ fn conditions(response: &RunFunctionResponse) -> Result<(), String> {
     for condition in &response.conditions {
         let name = &condition.r#type;
         if !seen.insert(name.as_str()) {
-            return Err(format!("condition {name} is told twice"));
+            return Err(format!("condition {name} is returned twice"));
         }
         let is_word = |reason: &str| {
             reason.starts_with(|letter: char| letter.is_ascii_alphabetic())

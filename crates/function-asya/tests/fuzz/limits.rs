@@ -1,5 +1,5 @@
 //! What a request may cost at most: a function that hangs, or takes all memory, would otherwise end
-//! a run without a word about the request.
+//! a run without a message about the request.
 
 use std::process;
 use std::sync::{LazyLock, Mutex, PoisonError};

@@ -28,7 +28,7 @@ use crate::{Identity, StepError, Subject, sanitize, value};
 
 /// Runs one step: the request's desired state and context are carried over, the
 /// step adds to them, and a [`StepError`] becomes a Fatal response with every
-/// condition told.
+/// condition set.
 pub fn run(
     request: RunFunctionRequest,
     step: impl FnOnce(&mut Call) -> Result<(), StepError>,
@@ -226,7 +226,7 @@ impl Call {
     }
 
     /// Asks for an object by name: none when it is not fetched yet, an empty
-    /// list when it does not exist. Must be asked on every call of a pass.
+    /// list when it does not exist. Must be asked on every call of a reconcile.
     pub fn require(
         &mut self,
         key: &str,
@@ -238,11 +238,11 @@ impl Call {
     }
 
     /// What was fetched under `key` because the Composition asked for it.
-    pub fn handed_over(&self, key: &str) -> Option<Vec<&Struct>> {
+    pub fn bootstrap_requirement(&self, key: &str) -> Option<Vec<&Struct>> {
         self.requests.fetched(key)
     }
 
-    /// Asks for the schema of a kind. Must be asked on every call of a pass.
+    /// Asks for the schema of a kind. Must be asked on every call of a reconcile.
     pub fn require_schema(&mut self, key: &str, api_version: &str, kind: &str) -> SchemaAnswer {
         self.requests.schema(key, api_version, kind)
     }
@@ -327,7 +327,7 @@ impl Call {
         }
     }
 
-    /// Whether this pass has that condition already.
+    /// Whether this reconcile has that condition already.
     fn is_returned(&self, r#type: ConditionType) -> bool {
         let name = r#type.as_str();
         // The other conditions are the last step's. Where the context names one, it

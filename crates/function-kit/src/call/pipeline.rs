@@ -87,7 +87,7 @@ impl Call {
     }
 }
 
-/// The smaller of two times to the next pass, as Crossplane takes it of all steps; 0 is
+/// The smaller of two times to the next reconcile, as Crossplane takes it of all steps; 0 is
 /// none.
 fn sooner(one: u32, other: u32) -> u32 {
     [one, other]

@@ -81,7 +81,7 @@ fn invariants(response: &RunFunctionResponse, desired_before: &[String]) -> Resu
     for result in &response.results {
         if result.severity != Severity::Fatal as i32 {
             return Err(format!(
-                "result {:?} would become an event on every pass",
+                "result {:?} would become an event on every reconcile",
                 result.message
             ));
         }

@@ -13,7 +13,7 @@ use serde::forward_to_deserialize_any;
 
 use super::{as_struct, pb_to_json, whole};
 
-/// The document does not have the type's form. Where and how it differs, reading it as JSON tells.
+/// The document does not have the type's form. Reading it as JSON gives the path and the difference.
 #[derive(Debug)]
 pub(crate) struct Mismatch;
 

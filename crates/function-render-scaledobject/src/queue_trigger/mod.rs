@@ -15,7 +15,7 @@ pub(crate) const NAME: &str = "queue";
 pub(crate) struct QueueTrigger {
     /// KEDA's name of the scaler.
     pub(crate) r#type: &'static str,
-    /// What the scaler is told; KEDA takes texts only.
+    /// Metadata of the scaler; KEDA takes texts only.
     pub(crate) metadata: BTreeMap<&'static str, String>,
     /// Credentials, which never stand in the ScaledObject.
     pub(crate) access: Access,
@@ -40,7 +40,7 @@ pub(crate) struct Access {
 pub(crate) struct Queue<'a> {
     /// Its name at the broker.
     pub(crate) name: &'a str,
-    /// Its URL, where the provider has told it.
+    /// Its URL, where the provider has reported it.
     pub(crate) url: Option<&'a str>,
     /// Messages per replica.
     pub(crate) length: u32,

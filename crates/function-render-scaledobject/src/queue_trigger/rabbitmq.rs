@@ -45,7 +45,7 @@ fn reach(trigger: &mut QueueTrigger, rabbitmq: &RabbitMq, has_sidecar: bool) {
     let url = format!("{protocol}{secure}://{host}:{port}/{vhost}");
     trigger.metadata.insert("protocol", protocol.to_owned());
     trigger.metadata.insert("host", url);
-    // Only the management API tells messages that are delivered, but not acknowledged.
+    // Only the management API counts messages that are delivered, but not acknowledged.
     trigger.leaves_out_work = protocol == "amqp";
 
     let secrets = &mut trigger.access.secrets;

@@ -31,7 +31,7 @@ pub(super) fn trigger(sqs: &Sqs, queue: &Queue<'_>) -> QueueTrigger {
         metadata,
         access: access(sqs),
         environment_of: None,
-        // KEDA adds the messages in flight unless told otherwise.
+        // KEDA adds the messages in flight unless configured otherwise.
         leaves_out_work: false,
     }
 }

@@ -22,7 +22,7 @@ const WORDS: [&str; 13] = [
 /// What makes names of a formula's own: variables, closures, texts, pipes.
 const BEYOND: [&str; 8] = ["let ", "{", "#", "$", "|", "\"", "'", "`"];
 
-/// The names that `formula` uses, functions and fields apart. None are told of a
+/// The names that `formula` uses, functions and fields apart. None are returned for a
 /// formula that has names of its own.
 pub(super) fn names(formula: &str) -> Vec<&str> {
     if BEYOND.iter().any(|beyond| formula.contains(beyond)) {
@@ -32,15 +32,15 @@ pub(super) fn names(formula: &str) -> Vec<&str> {
     let mut rest = formula;
     while let Some(start) = rest.find(is_word) {
         let before = rest[..start].chars().next_back();
-        let word = &rest[start..];
-        let end = word.find(|c| !is_word(c)).unwrap_or(word.len());
-        let (word, after) = word.split_at(end);
+        let name = &rest[start..];
+        let end = name.find(|c| !is_word(c)).unwrap_or(name.len());
+        let (name, after) = name.split_at(end);
         rest = after;
-        let is_name = word.starts_with(|c: char| !c.is_ascii_digit());
+        let is_name = name.starts_with(|c: char| !c.is_ascii_digit());
         let is_field = before == Some('.');
         let is_function = after.trim_start().starts_with('(');
-        if is_name && !is_field && !is_function && !WORDS.contains(&word) {
-            names.push(word);
+        if is_name && !is_field && !is_function && !WORDS.contains(&name) {
+            names.push(name);
         }
     }
     names

@@ -1,7 +1,7 @@
 //! What KEDA would refuse, checked here first.
 //!
 //! A refusal by KEDA's webhook or by the schema of its objects aborts Crossplane's
-//! whole pass, without a condition that would say why. Source of the rules: KEDA,
+//! whole reconcile, without a condition that would say why. Source of the rules: KEDA,
 //! `scaledobject_webhook.go` and the CRD of ScaledObject.
 
 mod advanced;

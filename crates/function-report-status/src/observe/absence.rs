@@ -2,7 +2,7 @@
 //!
 //! Crossplane records a reference to each object before it applies it, so an
 //! object that has a reference and is not observed was refused, was deleted, or
-//! belongs to somebody else. Which of them, the object itself tells where there is
+//! belongs to somebody else. Which of them, the object itself shows where there is
 //! one: it is required by name. A refusal (an *Invalid* answer) shows in the XR's
 //! `Synced` as a list of names, without the API server's words.
 
@@ -19,7 +19,7 @@ use crate::composed::Part;
 pub(crate) struct Absences {
     /// Those for which there is a reason, sorted by composition-resource name.
     pub(crate) lacks: Vec<MissingObject>,
-    /// Composition-resource names of those that this pass creates, sorted.
+    /// Composition-resource names of those that this reconcile creates, sorted.
     pub(crate) awaited: Vec<String>,
 }
 
@@ -43,9 +43,9 @@ enum Why {
     OtherControllers { owner: String },
     /// The API server refused it.
     Refused { describe: String },
-    /// Applying it ended the pass before this one.
+    /// Applying it ended the reconcile before this one.
     Failed { words: String },
-    /// It is gone, and this pass makes it again.
+    /// It is gone, and this reconcile makes it again.
     Gone,
 }
 
@@ -122,7 +122,7 @@ pub(super) fn find(call: &mut Call, identity: &Identity) -> Absences {
     let mut absences = Absences::default();
     for suspect in suspects(call, &unsynced) {
         let is_named = unsynced.names(&suspect.resource);
-        // Objects are applied in any order: where the last pass was cut short, a
+        // Objects are applied in any order: where the last reconcile was cut short, a
         // reference does not say that the object ever was.
         let was_applied = is_named
             || !unsynced.cut_the_pass_short()

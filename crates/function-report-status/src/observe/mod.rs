@@ -1,4 +1,4 @@
-//! What a pass can know of an actor, read once from the request into types.
+//! What a reconcile can know of an actor, read once from the request into types.
 
 use actor::binding::RESOURCE_NAME as BINDING;
 use actor::health::{AtProvider, RESOURCE_NAME as HEALTH};
@@ -25,7 +25,7 @@ pub(crate) use scaler::{Scaler, State};
 pub(crate) use target::Target;
 pub(crate) use workload::Workload;
 
-/// What a pass can know of an actor.
+/// What a reconcile can know of an actor.
 #[derive(Debug)]
 pub(crate) struct Observation {
     /// Whether the actor is being deleted.
@@ -44,13 +44,13 @@ pub(crate) struct Observation {
     pub(crate) scaler: ObservedObject<Scaler>,
     /// The `ScaledObject` of the target beside it.
     pub(crate) target_scaler: ObservedObject<Scaler>,
-    /// What the provider tells of its pods.
+    /// What the provider reports about its pods.
     pub(crate) health: AtProvider,
     /// In mode Binding, the workload it works on.
     pub(crate) target: Option<Target>,
     /// Desired objects that are not as desired, for a reason.
     pub(crate) lacks: Vec<MissingObject>,
-    /// Composition-resource names of the objects that this pass creates.
+    /// Composition-resource names of the objects that this reconcile creates.
     pub(crate) awaited: Vec<String>,
     /// What earlier steps have noticed.
     pub(crate) notes: Vec<Note>,
@@ -97,7 +97,7 @@ impl<T> ObservedObject<T> {
 }
 
 impl Observation {
-    /// Reads what can be known, and requires what tells more on the next call.
+    /// Reads what can be known, and requires what is missing for the next call.
     pub(crate) fn of(call: &mut Call, identity: &Identity, spec: &Spec) -> Self {
         let absences = absence::find(call, identity);
         let notes = call.notes().to_vec();
@@ -205,14 +205,14 @@ fn bounds(spec: &Spec, workload: Option<&Struct>) -> Option<(u32, u32)> {
     Some((replicas, replicas))
 }
 
-/// The queue's name: what its provider reports, else what it is told.
+/// The queue's name: what its provider reports, else its external-name annotation.
 fn queue_name(call: &Call) -> Option<String> {
-    let told = ["metadata", "annotations", EXTERNAL_NAME];
+    let external_name = ["metadata", "annotations", EXTERNAL_NAME];
     let observed = call.observed(QUEUE);
     observed
         .and_then(|queue| value::text(queue, &["status", "atProvider", "name"]))
-        .or_else(|| value::text(observed?, &told))
-        .or_else(|| value::text(call.desired(QUEUE)?, &told))
+        .or_else(|| value::text(observed?, &external_name))
+        .or_else(|| value::text(call.desired(QUEUE)?, &external_name))
         .map(str::to_owned)
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Scaler {
     pub(crate) state: State,
     /// Whether there is work; none where KEDA does not know.
     pub(crate) active: Option<bool>,
-    /// Whether a user has told KEDA to leave the replicas alone.
+    /// Whether an annotation makes KEDA leave the replicas alone.
     pub(crate) paused: bool,
     /// What else KEDA says.
     pub(crate) remarks: Vec<String>,

@@ -63,7 +63,7 @@ impl Target {
                     reason::NO_WORKLOAD,
                 ]),
             });
-        // What keeps it from being ready says more than that a pass has failed.
+        // What keeps it from being ready says more than that a reconcile has failed.
         let problem = unready
             .filter(|unready| !IN_PROGRESS.contains(&unready.reason))
             .or_else(|| unsynced.filter(|_| absence.is_none()))

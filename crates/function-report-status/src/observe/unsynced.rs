@@ -1,6 +1,6 @@
 //! What the XR's `Synced` says of single objects.
 //!
-//! It is about the pass before this one; Crossplane makes another when it has
+//! It is about the reconcile before this one; Crossplane makes another when it has
 //! changed.
 
 use actor::health::quote;
@@ -10,12 +10,12 @@ use pbjson_types::Struct;
 /// What `Synced` says of single objects.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unsynced {
-    /// Nothing. So it is also after a fault of the pipeline's, which this pass has
+    /// Nothing. So it is also after a fault of the pipeline's, which this reconcile has
     /// got over, or it would not be here.
     Nothing,
     /// These were refused; where `more`, others as well that are not named.
     Refused { names: Vec<String>, more: bool },
-    /// Applying this one ended the pass.
+    /// Applying this one ended the reconcile.
     Failed { name: String, words: String },
 }
 
@@ -64,7 +64,7 @@ impl Unsynced {
         }
     }
 
-    /// Whether the pass ended before every object was applied.
+    /// Whether the reconcile ended before every object was applied.
     pub(super) fn cut_the_pass_short(&self) -> bool {
         matches!(self, Self::Failed { .. })
     }

@@ -77,7 +77,7 @@ fn rolls_out(object: &Struct) -> bool {
         || revision("updateRevision") != revision("currentRevision")
 }
 
-/// Faults that a Deployment's controller tells; a StatefulSet's tells none.
+/// Problems that a Deployment's controller reports; a StatefulSet's reports none.
 fn problem(object: &Struct) -> Option<Problem> {
     let refused = Condition::of(object, "ReplicaFailure")
         .filter(|failure| failure.status == Some(true))

@@ -250,13 +250,13 @@ proptest! {
 
     #[test]
     fn without_the_second_side_of_each_conflict_the_merge_succeeds(layers in layers()) {
-        let mut mended = layers.clone();
+        let mut fixed = layers.clone();
         if let Err(conflicts) = merge_all(&layers, None) {
             for conflict in &conflicts {
-                take_away(&mut mended[position(&conflict.second)], &conflict.path);
+                take_away(&mut fixed[position(&conflict.second)], &conflict.path);
             }
         }
-        prop_assert!(merge_all(&mended, None).is_ok());
+        prop_assert!(merge_all(&fixed, None).is_ok());
     }
 
     #[test]
@@ -270,11 +270,11 @@ proptest! {
     }
 
     #[test]
-    fn left_out_keys_are_as_if_no_layer_had_them(layers in layers(), top in top()) {
-        let named = |documents: &[Document], left_out: &[&str]| {
+    fn ignored_keys_keys_are_as_if_no_layer_had_them(layers in layers(), top in top()) {
+        let named = |documents: &[Document], ignored_keys: &[&str]| {
             let layers: Vec<Layer<'_>> =
                 documents.iter().map(|document| Layer { name: "same", document }).collect();
-            merge::documents(&layers, top.as_ref(), left_out)
+            merge::documents(&layers, top.as_ref(), ignored_keys)
         };
         let mut without = layers.clone();
         for layer in &mut without {

@@ -1,4 +1,4 @@
-//! Laying what a flavor gives under what a template says.
+//! Applies what flavors give as defaults of a template.
 
 use function_kit::{Call, Code};
 use merge::FieldPath;
@@ -11,21 +11,25 @@ use crate::findings::{Findings, below};
 ///
 /// Depth 1 suits maps whose values belong together, such as a lifecycle hook or a
 /// seccomp profile: half of one and half of the other would mean neither.
-pub(crate) fn under(own: &mut Map<String, Value>, given: Map<String, Value>, depth: usize) {
+pub(crate) fn apply_defaults(
+    own: &mut Map<String, Value>,
+    given: Map<String, Value>,
+    depth: usize,
+) {
     for (key, given) in given {
         match (own.get_mut(&key), given) {
             (None, given) => drop(own.insert(key, given)),
             (Some(Value::Object(own)), Value::Object(given)) if depth > 1 => {
-                under(own, given, depth - 1);
+                apply_defaults(own, given, depth - 1);
             }
             (Some(_), _) => {}
         }
     }
 }
 
-/// [`under`] for the map in a field of `parent`, a map of the template with its
-/// path. The field is made where it is absent; anything but a map there is a fault.
-pub(crate) fn field_under(
+/// [`apply_defaults`] for the map in a field of `parent`, a map of the template with its
+/// path. The field is made where it is absent; anything but a map there is an error.
+pub(crate) fn apply_to_field(
     (parent, path): (&mut Map<String, Value>, &FieldPath),
     field: &'static str,
     given: Map<String, Value>,
@@ -33,7 +37,7 @@ pub(crate) fn field_under(
     (call, findings): (&Call, &mut Findings),
 ) {
     match parent.get_mut(field) {
-        Some(Value::Object(own)) => under(own, given, depth),
+        Some(Value::Object(own)) => apply_defaults(own, given, depth),
         Some(_) => {
             let path = below(path, field);
             findings.error_at(call, Code::InvalidValue, &path, "expected a map");
@@ -84,7 +88,7 @@ mod tests {
             let (Value::Object(mut own), Value::Object(given)) = (own, given) else {
                 panic!("{reason}: no maps")
             };
-            under(&mut own, given, depth);
+            apply_defaults(&mut own, given, depth);
             assert_eq!(Value::Object(own), expected, "{reason}");
         }
     }
