@@ -135,7 +135,6 @@ impl Life {
     }
 }
 
-/// Output is added to what earlier processes of the container wrote.
 /// Runs a process to its end, as an init container.
 ///
 /// # Panics
@@ -146,6 +145,7 @@ pub(super) fn run(process: &Process, folder: &Path) {
     assert!(status.success(), "{}: {status}", process.name);
 }
 
+/// Output is added to what earlier processes of the container wrote.
 fn spawn(process: &Process, folder: &Path) -> Child {
     let output = |ending: &str| {
         let path = folder.join(format!("{}.{ending}", process.name));
