@@ -29,6 +29,7 @@
 //! - [`actor_test`]: expectations about actors.
 //! - [`lint`]: errors in actors, flavors and the platform's settings together.
 //! - [`status`]: the state of live actors.
+//! - [`docs`]: documentation of fields; [`schema`]: JSON Schemas for editors.
 //! - [`init`]: a first actor with its flavor and settings.
 //! - [`install`]: manifests that a cluster needs; [`kubectl`] writes to a cluster.
 //! - [`cli`], [`commands`], [`printer`], [`progress`]: command line and terminal.
@@ -37,6 +38,7 @@ pub mod actor_test;
 pub mod cli;
 pub mod commands;
 pub mod diff;
+pub mod docs;
 pub mod explain;
 pub mod init;
 pub mod inputs;
@@ -47,6 +49,7 @@ pub mod printer;
 pub mod progress;
 pub mod remote;
 mod render_result;
+pub mod schema;
 pub mod status;
 pub mod steps;
 mod table;

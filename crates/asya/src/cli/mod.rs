@@ -3,6 +3,7 @@
 mod diff;
 mod install;
 mod program;
+mod reference;
 mod render;
 mod status;
 
@@ -16,6 +17,7 @@ use clap_complete::Shell;
 pub use diff::{Diff, DiffForm};
 pub use install::Install;
 pub use program::Program;
+pub use reference::{Docs, Schema, Version};
 pub use render::{OutputError, Render, RenderForm};
 pub use status::{Status, StatusForm};
 
@@ -52,6 +54,12 @@ pub enum Command {
     Lint(Lint),
     /// Print or apply manifests for a cluster: RBAC, packages, samples, end actors
     Install(Install),
+    /// Show the documentation of a field, as `kubectl explain`, without a cluster
+    Docs(Docs),
+    /// Print the JSON Schema of actors, flavors and platform settings, for editors
+    Schema(Schema),
+    /// Print the versions of this program and of Asya's packages in a cluster
+    Version(Version),
     /// Serve functions to another version of this program, for `asya diff`
     #[command(hide = true)]
     ServeFunctions,

@@ -6,6 +6,7 @@ mod explain;
 mod init;
 mod install;
 mod lint;
+mod reference;
 mod render;
 mod serve_functions;
 mod status;
@@ -54,6 +55,9 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
         Command::Status(arguments) => status::run(arguments, printer),
         Command::Lint(arguments) => lint::run(&arguments, printer),
         Command::Install(arguments) => install::run(&arguments, printer),
+        Command::Docs(arguments) => reference::field(&arguments, printer),
+        Command::Schema(arguments) => reference::schema(&arguments, printer),
+        Command::Version(arguments) => reference::version(arguments, printer),
         Command::ServeFunctions => Ok(serve_functions::run(printer)),
     };
     match done {

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::InputError;
 use super::documents::{Documents, names_standard_input_twice};
 use crate::status::composed_kinds;
+use crate::steps::is_own;
 use pipeline::Object;
 
 /// Actors; in a cluster with claims, the claims.
@@ -90,6 +91,57 @@ pub struct LiveObjects {
     pub errors: Vec<InputError>,
     /// Number of files; 0 for a cluster.
     pub files: usize,
+}
+
+/// A package of Asya in a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Package {
+    /// `Configuration`, `Function` or `Provider`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Tag or digest of its image.
+    pub version: String,
+    /// Its condition `Healthy`; none if it is not set.
+    pub healthy: Option<bool>,
+}
+
+/// Reads the packages of Asya from a cluster: those whose repository is named as ours are.
+///
+/// # Errors
+/// When the cluster cannot be read.
+pub fn packages(cluster: &Cluster) -> Result<Vec<Package>, InputError> {
+    const KINDS: &str =
+        "configurations.pkg.crossplane.io,providers.pkg.crossplane.io,functions.pkg.crossplane.io";
+    const OWN: [&str; 4] = ["asya", "asya-one-step", "asya-legacy", "provider-asya"];
+    let mut packages = Vec::new();
+    for object in cluster.kubectl(&["get", KINDS])? {
+        let image = object.get(&["spec", "package"]).and_then(Value::as_str);
+        let last = image
+            .unwrap_or_default()
+            .rsplit('/')
+            .next()
+            .unwrap_or_default();
+        let split = last.split_once('@').or_else(|| last.split_once(':'));
+        let (repository, version) = split.unwrap_or((last, "latest"));
+        if !OWN.contains(&repository) && !is_own(repository) {
+            continue;
+        }
+        let conditions = object
+            .get(&["status", "conditions"])
+            .and_then(Value::as_array);
+        let healthy = conditions
+            .into_iter()
+            .flatten()
+            .find(|it| it["type"] == "Healthy");
+        packages.push(Package {
+            kind: object.kind().to_owned(),
+            name: object.name().to_owned(),
+            version: version.to_owned(),
+            healthy: healthy.map(|condition| condition["status"] == "True"),
+        });
+    }
+    Ok(packages)
 }
 
 impl Cluster {

@@ -18,7 +18,7 @@ mod summary;
 
 pub use actor_tests::{LoadedTest, LoadedTests, actor_tests};
 pub use cases::{Arguments, Case, Loaded, load};
-pub use cluster::{Cluster, LiveObjects, LiveQuery, Scope, live_objects};
+pub use cluster::{Cluster, LiveObjects, LiveQuery, Package, Scope, live_objects, packages};
 pub use compositions::built_in_compositions;
 pub(crate) use documents::bare_key;
 pub use error::InputError;

@@ -17,5 +17,6 @@ mod install;
 mod lint;
 mod names;
 mod program;
+mod reference;
 mod render;
 mod status;
