@@ -209,6 +209,8 @@ pub enum LintForm {
     Text,
     /// A JSON list
     Json,
+    /// Workflow commands of GitHub Actions, which annotate lines of pull requests
+    Github,
 }
 
 /// `asya completion`.

@@ -6,7 +6,7 @@ use actor::names::PLATFORM;
 
 use crate::cli::{Lint, LintForm};
 use crate::inputs::{compositions_of_actors, sources};
-use crate::lint::{Document, Finding, Linter, Role, Severity, json, lines};
+use crate::lint::{Document, Finding, Linter, Role, Severity, github, json, lines};
 use crate::printer::Printer;
 
 use super::{ExitStatus, failed, functions, refuse_all, unusable};
@@ -62,6 +62,7 @@ fn lacks_platform(documents: &[Document]) -> bool {
 fn text(findings: &[Finding], form: LintForm) -> serde_json::Result<String> {
     match form {
         LintForm::Text => Ok(lines(findings)),
+        LintForm::Github => Ok(github(findings)),
         LintForm::Json => serde_json::to_string_pretty(&json(findings)).map(|text| text + "\n"),
     }
 }

@@ -3,16 +3,49 @@
 use actor::yaml::Position;
 use serde_json::{Map, Value, json};
 
+use actor::diagnostic::Severity;
+use owo_colors::{OwoColorize as _, Style};
+
 use super::finding::{Finding, Place};
 
 /// A line for each: `FILE:LINE:COLUMN: error: message [CODE]`.
 pub fn lines(findings: &[Finding]) -> String {
     let line = |finding: &Finding| {
         let Position { line, column } = finding.place.position;
-        let (file, severity) = (finding.place.file.display(), finding.severity);
+        let file = finding.place.file.display();
+        let severity = finding.severity.style(style(finding.severity)).to_string();
         format!("{file}:{line}:{column}: {severity}: {}\n", finding.text())
     };
     findings.iter().map(line).collect::<Vec<_>>().concat()
+}
+
+fn style(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => Style::new().red().bold(),
+        Severity::Warning => Style::new().yellow().bold(),
+        Severity::Info => Style::new().cyan(),
+    }
+}
+
+/// A workflow command of GitHub Actions for each, which annotates the line in a pull request.
+pub fn github(findings: &[Finding]) -> String {
+    let data = |text: &str| {
+        let text = text.replace('%', "%25");
+        text.replace('\r', "%0D").replace('\n', "%0A")
+    };
+    let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
+    let line = |finding: &Finding| {
+        let command = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "notice",
+        };
+        let Position { line, column } = finding.place.position;
+        let file = property(&finding.place.file.display().to_string());
+        let (code, text) = (finding.code, data(&finding.text()));
+        format!("::{command} file={file},line={line},col={column},title={code}::{text}\n")
+    };
+    findings.iter().map(line).collect()
 }
 
 /// A list of them, for programs.

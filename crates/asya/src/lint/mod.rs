@@ -29,7 +29,7 @@ pub use document::{Document, Role};
 pub(crate) use fields::nearest;
 pub(crate) use finding::Check;
 pub use finding::{Finding, Place};
-pub use form::{json, lines};
+pub use form::{github, json, lines};
 
 use self::across::Rendered;
 use self::actor::World;

@@ -178,6 +178,17 @@ fn exit_status_follows_severity_and_strict() {
 }
 
 #[test]
+fn github_output_annotates_lines() {
+    let actor = ACTOR.replace("image:", "imag: x, image:");
+    let folder = Folder::with(&[("a,1.yaml", &actor), ("p.yaml", PLATFORM)]);
+    let run = folder.run("lint -o github a,1.yaml p.yaml");
+    assert_eq!(run.code, 1);
+    let expected = "::error file=a%2C1.yaml,line=5,col=8,title=ASYA111::unknown field";
+    assert!(run.output.contains(expected), "{}", run.output);
+    assert!(run.output.starts_with("::warning file="), "{}", run.output);
+}
+
+#[test]
 fn a_repeated_file_is_checked_once() {
     let folder = Folder::with(&[("d/a.yaml", ACTOR), ("d/p.yaml", PLATFORM)]);
     let once = folder.run("lint d").output;
