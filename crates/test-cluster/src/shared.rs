@@ -164,7 +164,7 @@ mod tests {
     struct Counted;
 
     impl Counted {
-        async fn start() -> Self {
+        fn new() -> Self {
             STARTED.fetch_add(1, Ordering::SeqCst);
             Self
         }
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    static COUNTED: Shared<Counted> = Shared::new("counts", || Box::pin(Counted::start()));
+    static COUNTED: Shared<Counted> = Shared::new("counts", || Box::pin(async { Counted::new() }));
     static OTHER: Shared<()> = Shared::new("others", || Box::pin(async {}));
     static BROKEN: Shared<()> = Shared::new("failures", || Box::pin(async { panic!("broken") }));
 

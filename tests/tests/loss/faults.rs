@@ -95,7 +95,6 @@ impl Fault {
                 let flavor = Flavor {
                     round,
                     timeout: timeout.to_owned(),
-                    ..fleet.flavor().clone()
                 };
                 let is_changed = fleet.apply(mesh, flavor).await;
                 assert!(is_changed, "another flavor renders other pods");

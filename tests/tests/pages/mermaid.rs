@@ -256,9 +256,10 @@ fn sequence(lines: &[(usize, &str)]) -> Outcome {
                     let name = rest.strip_prefix(" as ");
                     spoken(name.ok_or_else(|| format!("no name begins at {rest:?}"))?)?;
                 }
-                match participants.insert(id.to_owned()) {
-                    true => Ok(()),
-                    false => Err(format!("participant {id:?} is there twice")),
+                if participants.insert(id.to_owned()) {
+                    Ok(())
+                } else {
+                    Err(format!("participant {id:?} is declared twice"))
                 }
             }
             "Note" => note(rest, &participants),
@@ -315,9 +316,10 @@ fn note(text: &str, participants: &BTreeSet<String>) -> Result<(), String> {
 }
 
 fn declared(name: &str, participants: &BTreeSet<String>) -> Result<(), String> {
-    match participants.contains(name) {
-        true => Ok(()),
-        false => Err(format!("{name:?} is not declared as a participant")),
+    if participants.contains(name) {
+        Ok(())
+    } else {
+        Err(format!("{name:?} is not declared as a participant"))
     }
 }
 
@@ -339,19 +341,18 @@ fn states(lines: &[(usize, &str)]) -> Outcome {
     let mut open = 0_usize;
     let checked = over(lines, |line| match line.split_once(' ') {
         Some(("direction", "BT" | "LR" | "RL" | "TB")) => Ok(()),
-        Some(("state", rest)) => match rest.strip_prefix('"') {
-            Some(rest) => {
+        Some(("state", rest)) => {
+            if let Some(rest) = rest.strip_prefix('"') {
                 let (text, rest) = rest.split_once('"').ok_or("a quotation has no end")?;
                 spoken(text)?;
                 let rest = rest.strip_prefix(" as ");
                 whole_state(rest.ok_or_else(|| format!("{text:?} has no ' as ' and name"))?)
-            }
-            None => {
+            } else {
                 let id = rest.strip_suffix(" {").ok_or("a state opens no ' {'")?;
                 open += 1;
                 whole_state(id)
             }
-        },
+        }
         None if line == "}" => {
             open = open.checked_sub(1).ok_or("'}' closes no state")?;
             Ok(())

@@ -82,10 +82,9 @@ const fn real(what: What, package: &'static str) -> Requirement {
 impl Requirement {
     fn name(&self) -> &'static str {
         match self.what {
-            What::Program(name) => name,
+            What::Program(name) | What::PythonModule(name) => name,
             // The part of the path that a reader recognises.
             What::File(path) => path.rsplit('/').next().unwrap_or(path),
-            What::PythonModule(name) => name,
         }
     }
 }

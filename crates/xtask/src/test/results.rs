@@ -190,7 +190,9 @@ mod tests {
 
     fn totals(lines: &[&str]) -> (u64, u64, u64) {
         let mut totals = Totals::default();
-        lines.iter().for_each(|line| totals.add(line));
+        for line in lines {
+            totals.add(line);
+        }
         (totals.passed, totals.failed, totals.ignored)
     }
 
