@@ -6,6 +6,11 @@ use actor::managed::{Condition, READY, SYNCED};
 use actor::queue::{DRIFTED, FLAGS, PASSWORD_NOT_URL_SAFE, POLICY_SHADOWED};
 use jiff::Timestamp;
 
+use crate::text;
+
+/// Longest message of a condition, in characters.
+const MESSAGE_MAX: usize = 4096;
+
 /// A new value of one condition, without time and generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConditionUpdate {
@@ -172,6 +177,12 @@ pub fn set(
     generation: Option<i64>,
     now: Timestamp,
 ) {
+    let update = ConditionUpdate {
+        message: update
+            .message
+            .map(|message| text::clean(&message, MESSAGE_MAX)),
+        ..update
+    };
     let found = conditions
         .iter_mut()
         .find(|condition| condition.type_ == update.type_);

@@ -11,6 +11,7 @@
 //!   once its kinds are served, [`lease`] on one replica only;
 //! - [`metrics`] and [`serve`] are Prometheus metrics and probes;
 //! - [`resolve`] finds the workload behind the target of a binding, [`binding`] decides what is injected;
+//! - [`text`] cleans texts of other programs;
 //! - [`timings`] has every duration, [`program`] the flags.
 
 pub mod binding;
@@ -31,5 +32,6 @@ pub mod requeue;
 pub mod resolve;
 pub mod serve;
 pub mod tenancy;
+pub mod text;
 pub mod timings;
 pub mod transport;

@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 
 pub use self::error::TransportError;
 use crate::counters::Counters;
+use crate::text;
 
 /// One queue at a broker or service.
 ///
@@ -165,6 +166,7 @@ impl Drift {
 
     fn new(kind: DriftKind, what: &str, have: String, want: String) -> Self {
         let what = what.to_owned();
+        let have = text::clean(&have, text::FOREIGN_MAX);
         Self {
             what,
             have,

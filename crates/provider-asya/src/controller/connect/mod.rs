@@ -4,6 +4,7 @@
 mod clients;
 mod config_cache;
 mod namespaces;
+mod slots;
 mod url_safety;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 
 pub use self::config_cache::{ConfigCache, ConfigChange};
 use self::namespaces::NamespaceCache;
+pub use self::slots::Slots;
 use crate::kinds::Queue;
 use crate::metrics::Metrics;
 use crate::owner::OwnerTag;
@@ -53,6 +55,8 @@ pub struct Connector {
     sqs_limits: Arc<sqs::RateLimits>,
     /// ProviderConfigs and ClusterProviderConfigs.
     pub configs: ConfigCache,
+    /// Slots of reconciles by config.
+    pub slots: Slots,
     namespaces: NamespaceCache,
     clients: Mutex<BTreeMap<ClientKey, CachedClient>>,
 }
@@ -126,6 +130,7 @@ impl Connector {
             sqs_limits: sqs::RateLimits::new(metrics.calls_to("sqs")),
             metrics,
             configs: ConfigCache::default(),
+            slots: Slots::default(),
             namespaces: NamespaceCache::default(),
             clients: Mutex::default(),
         }
@@ -178,6 +183,7 @@ impl Connector {
     /// Drops clients of configs that no Queue uses.
     pub fn retain(&self, used: &BTreeSet<ConfigKey>) {
         self.lock().retain(|(config, _), _| used.contains(config));
+        self.slots.retain(|config| used.contains(config));
     }
 
     async fn check_tenant(

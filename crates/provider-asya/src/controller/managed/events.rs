@@ -6,6 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::api::PostParams;
 use kube::{Api, Client, Resource, ResourceExt as _};
 
+use crate::text;
+
 /// Component that events come from.
 const COMPONENT: &str = env!("CARGO_PKG_NAME");
 
@@ -57,7 +59,7 @@ where
         .get(actor::names::EXTERNAL_NAME)
         .cloned();
     let annotations = external_name.map(|value| (actor::names::EXTERNAL_NAME.to_owned(), value));
-    let message = truncated(message);
+    let message = truncated(&text::clean(message, MESSAGE_MAX));
     Event {
         metadata: ObjectMeta {
             // The time makes it unique, as in other controllers.

@@ -16,9 +16,12 @@ use crate::conditions::{self, ConditionUpdate};
 use crate::kinds::Managed;
 use crate::policies::Policies;
 use crate::requeue::Requeue;
+use crate::text;
 
 /// Annotation that pauses an object when it is `true`.
 pub(in crate::controller) const PAUSED: &str = "crossplane.io/paused";
+/// Longest message of a failure, in characters; it fits into a condition.
+const MESSAGE_MAX: usize = 4000;
 /// Annotation that requests a reconcile.
 const REQUESTED: &str = "crossplane.io/reconcile-requested-at";
 
@@ -129,6 +132,7 @@ where
         reason: &'static str,
         message: String,
     ) {
+        let message = text::clean(&message, MESSAGE_MAX);
         let old = self.old_condition(SYNCED);
         if old.and_then(|old| old.message.as_ref()) != Some(&message) {
             tracing::warn!(kind = %K::kind(&()), object = %self.name(), reason, message, "reconcile failed");

@@ -10,6 +10,7 @@ mod state;
 use std::future::Future;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::stream::{self, Stream, StreamExt as _};
 use kube::runtime::controller::{Action, Config, Controller};
@@ -28,7 +29,11 @@ use super::managed::{self, Finished, HasStates, ReconcileError, StateCache, erro
 use crate::cluster;
 use crate::external_create;
 use crate::kinds::Queue;
+use crate::requeue;
 use crate::timings::Timings;
+
+/// Retry interval of a reconcile that waits for a slot of its ProviderConfig.
+const WITHOUT_SLOT: Duration = Duration::from_millis(500);
 
 /// Name of the controller in metrics.
 const CONTROLLER: &str = "queue";
@@ -72,6 +77,7 @@ pub fn run(
             |queue: &Queue| Some(trigger_hash(queue)),
             PredicateConfig::default(),
         );
+    provider.connector.slots.set_total(usize::from(concurrency));
     let config_changes = provider.connector.configs.changes();
     let context = Arc::new(QueueContext {
         provider,
@@ -153,11 +159,23 @@ async fn reconcile(
     context: Arc<QueueContext>,
 ) -> Result<Action, ReconcileError> {
     let uid = queue.uid().unwrap_or_default();
-    let started = Instant::now();
     let provider = context.provider.as_ref();
+    // Without a slot the reconcile must not wait here, where it would occupy one of all controllers'.
+    let Some(slot) = provider.connector.slots.acquire(&ConfigKey::of(&queue)) else {
+        return Ok(Action::requeue(requeue::with_jitter(
+            WITHOUT_SLOT,
+            requeue::chance(),
+            &provider.timings,
+        )));
+    };
+    let started = Instant::now();
     let state = context.states.get(&uid);
     let mut reconciler = Reconciler::new(provider, queue.as_ref().clone(), state);
     let outcome = reconciler.run().await;
+    if let Some(answers) = reconciler.answers() {
+        slot.report(answers);
+    }
+    drop(slot);
     let finished = Finished {
         controller: CONTROLLER,
         object: queue.as_ref(),

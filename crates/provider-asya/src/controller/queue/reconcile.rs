@@ -3,6 +3,7 @@
 //! The order is that of Crossplane's managed reconciler.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use actor::managed::FINALIZER;
@@ -33,6 +34,34 @@ pub(super) struct Reconciler<'a> {
     /// How often counters are read; never, where there is none.
     pub(super) counters: Option<Duration>,
     pub(super) state: ObjectState,
+    /// Whether the last call to the broker was answered.
+    answers: LastAnswer,
+}
+
+/// Whether the last call to a broker was answered; none before the first.
+#[derive(Debug, Default)]
+struct LastAnswer(AtomicU8);
+
+impl LastAnswer {
+    const ANSWERED: u8 = 1;
+    const UNANSWERED: u8 = 2;
+
+    fn set(&self, is_answered: bool) {
+        let value = if is_answered {
+            Self::ANSWERED
+        } else {
+            Self::UNANSWERED
+        };
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Option<bool> {
+        match self.0.load(Ordering::Relaxed) {
+            Self::ANSWERED => Some(true),
+            Self::UNANSWERED => Some(false),
+            _ => None,
+        }
+    }
 }
 
 /// Why a reconcile ends early.
@@ -76,6 +105,7 @@ impl<'a> Reconciler<'a> {
             managed: ManagedObject::new(&context.client, queue),
             counters: None,
             state,
+            answers: LastAnswer::default(),
         }
     }
 
@@ -275,12 +305,21 @@ impl<'a> Reconciler<'a> {
         call: impl Future<Output = Result<T, TransportError>>,
     ) -> Result<T, TransportError> {
         let limit = self.context.timings.external_calls;
-        tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
+        let result = tokio::time::timeout(limit, call).await;
+        let result = result.unwrap_or_else(|_| {
             Err(TransportError::Unreachable {
                 endpoint: "the broker".to_owned(),
                 cause: format!("not done within {} s", limit.as_secs()),
             })
-        })
+        });
+        let is_unreachable = matches!(result, Err(TransportError::Unreachable { .. }));
+        self.answers.set(!is_unreachable);
+        result
+    }
+
+    /// Whether the last call to the broker was answered; none where there was no call.
+    pub(super) fn answers(&self) -> Option<bool> {
+        self.answers.get()
     }
 
     /// The failure that follows from an error of the broker.

@@ -17,7 +17,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use prometheus_client::metrics::counter::Counter;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use super::limited_json;
+use crate::text;
 
 use crate::transport::TransportError;
 use crate::transport::limit::{Rate, RateLimit};
@@ -29,9 +33,11 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 
-/// Largest answer in bytes. One queue has about 3 KiB; a list of policies has about 300 bytes for each
-/// queue of the virtual host.
-const ANSWER_MAX: usize = 16 << 20;
+/// Largest answer about one object, in bytes. A queue has about 3 KiB, and 700 bytes for each consumer.
+const ANSWER_MAX: usize = 2 << 20;
+
+/// Largest list, in bytes. Policies have about 300 bytes for each queue of the virtual host.
+const LIST_MAX: usize = 8 << 20;
 
 /// Number of idle connections that are kept.
 const IDLE_CONNECTIONS: usize = 4;
@@ -125,6 +131,24 @@ impl Api {
         self.call(Method::GET, path, None, action).await
     }
 
+    /// Reads a list, of which only the fields of `T` are kept; none where it does not exist.
+    pub async fn list<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+    ) -> Result<Option<Vec<T>>, TransportError> {
+        let action = format!("read {}", path.join(" "));
+        let (status, body) = self.exchange(&Method::GET, path, None, LIST_MAX).await?;
+        if status.is_success()
+            && let Ok(list) = limited_json::parse_list(&body)
+        {
+            return Ok(Some(list));
+        }
+        match self.interpret(&Method::GET, status, &body, action)? {
+            Answer::NotFound => Ok(None),
+            _ => Ok(Some(Vec::new())),
+        }
+    }
+
     /// Writes the object at a path; `false` where its parent does not exist.
     pub async fn put(&self, path: &[&str], body: &Value) -> Result<bool, TransportError> {
         Ok(self.declare(path, body).await? != Answer::NotFound)
@@ -157,6 +181,18 @@ impl Api {
         body: Option<&Value>,
         action: String,
     ) -> Result<Answer, TransportError> {
+        let (status, body) = self.exchange(&method, path, body, ANSWER_MAX).await?;
+        self.interpret(&method, status, &body, action)
+    }
+
+    /// Sends a request; status and body of the answer.
+    async fn exchange(
+        &self,
+        method: &Method,
+        path: &[&str],
+        body: Option<&Value>,
+        answer_max: usize,
+    ) -> Result<(StatusCode, Bytes), TransportError> {
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
         let request = Request::builder()
             .method(method.clone())
@@ -173,19 +209,18 @@ impl Api {
                 .await
                 .map_err(|error| self.unreachable(&error))?;
             let status = response.status();
-            let body = Limited::new(response.into_body(), ANSWER_MAX)
+            let body = Limited::new(response.into_body(), answer_max)
                 .collect()
                 .await
                 .map_err(|error| self.unreachable(error.as_ref()))?;
             Ok((status, body.to_bytes()))
         };
-        let (status, body) = tokio::time::timeout(self.time_limit, exchange)
+        tokio::time::timeout(self.time_limit, exchange)
             .await
             .map_err(|_| TransportError::Unreachable {
                 endpoint: self.endpoint.clone(),
                 cause: format!("no answer within {} ms", self.time_limit.as_millis()),
-            })??;
-        self.interpret(&method, status, &body, action)
+            })?
     }
 
     /// Interprets an answer.
@@ -196,7 +231,15 @@ impl Api {
         body: &[u8],
         action: String,
     ) -> Result<Answer, TransportError> {
-        let json = serde_json::from_slice::<Value>(body).ok();
+        let parsed = limited_json::parse(body);
+        if let Err(limited_json::Error::TooManyValues) = parsed {
+            return Err(TransportError::Failed {
+                endpoint: self.endpoint.clone(),
+                action,
+                cause: limited_json::Error::TooManyValues.to_string(),
+            });
+        }
+        let json = parsed.ok();
         let text = |key: &str| json.as_ref().and_then(|json| json[key].as_str());
         let endpoint = self.endpoint.clone();
         if status.is_success() {
@@ -277,7 +320,7 @@ fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    text::clean(text, text::FOREIGN_MAX)
 }
 
 fn connector(

@@ -4,18 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::api::{Answer, Api};
+use super::api::Api;
 use super::definition::{exact_pattern, policy_name};
 use crate::transport::TransportError;
 
 /// How long a list is cached. It contains every policy of the virtual host, so an observation cannot read
 /// it each time. The queue itself shows at once which policy applies.
 const CACHED: Duration = Duration::from_mins(1);
+/// Most virtual hosts whose lists are cached.
+const VHOSTS_MAX: usize = 64;
+/// Most foreign policies of a virtual host whose patterns are compiled.
+const PATTERNS_MAX: usize = 200;
+/// Longest pattern that is compiled, in bytes.
+const PATTERN_MAX: usize = 1024;
+/// Largest compiled pattern, in bytes.
+const COMPILED_MAX: usize = 64 << 10;
 
 /// A foreign policy for queues.
 #[derive(Debug, Clone)]
@@ -25,14 +34,38 @@ pub(super) struct ForeignPolicy {
     pattern: Regex,
 }
 
+/// The fields of a policy that are read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+struct Listed {
+    name: String,
+    pattern: String,
+    apply_to: String,
+}
+
 impl ForeignPolicy {
     /// Reads a policy; none where it is not for queues, or its pattern is not supported here.
     pub(super) fn read(policy: &Value) -> Option<Self> {
-        let (name, pattern) = (policy["name"].as_str()?, policy["pattern"].as_str()?);
-        let is_for_queues = policy["apply-to"].as_str()? != "exchanges";
-        let pattern = Regex::new(pattern).ok().filter(|_| is_for_queues)?;
-        let name = name.to_owned();
-        Some(Self { name, pattern })
+        let text = |key: &str| policy[key].as_str().map(str::to_owned);
+        Self::compile(&Listed {
+            name: text("name")?,
+            pattern: text("pattern")?,
+            apply_to: text("apply-to")?,
+        })
+    }
+
+    fn compile(policy: &Listed) -> Option<Self> {
+        if policy.apply_to == "exchanges" || policy.pattern.len() > PATTERN_MAX {
+            return None;
+        }
+        let mut pattern = RegexBuilder::new(&policy.pattern);
+        pattern
+            .size_limit(COMPILED_MAX)
+            .dfa_size_limit(COMPILED_MAX);
+        Some(Self {
+            name: policy.name.clone(),
+            pattern: pattern.build().ok()?,
+        })
     }
 
     /// Whether it matches a queue.
@@ -42,46 +75,71 @@ impl ForeignPolicy {
 }
 
 /// Whether a policy has the form of ours: for one queue, whose name it has.
-fn is_ours(policy: &Value) -> bool {
-    let name = policy["name"].as_str().unwrap_or_default();
-    let queue = name.strip_prefix(&policy_name("")).unwrap_or_default();
-    policy["pattern"] == exact_pattern(queue)
+fn is_ours(policy: &Listed) -> bool {
+    let queue = policy.name.strip_prefix(&policy_name(""));
+    let queue = queue.unwrap_or_default();
+    let other = queue.rsplit_once('-').map_or("", |(queue, _)| queue);
+    [queue, other]
+        .into_iter()
+        .any(|queue| policy.pattern == exact_pattern(queue))
 }
 
 /// Cache of foreign policies of a broker, by virtual host. Clones share it.
 #[derive(Clone, Default)]
-pub(super) struct ForeignPolicies(Arc<Mutex<BTreeMap<String, Listed>>>);
+pub(super) struct ForeignPolicies(Arc<Mutex<BTreeMap<String, Cached>>>);
 
-struct Listed {
+struct Cached {
     at: Instant,
     policies: Arc<[ForeignPolicy]>,
 }
 
 impl ForeignPolicies {
-    /// Foreign policies of a virtual host. Concurrent callers share one list.
-    pub(super) async fn list(
+    /// Names of the foreign policies that match a queue. Patterns are compiled and matched on a thread
+    /// for blocking work, since their authors decide how long that takes.
+    pub(super) async fn matching(
         &self,
         api: &Api,
         vhost: &str,
-    ) -> Result<Arc<[ForeignPolicy]>, TransportError> {
+        queue: &str,
+    ) -> Result<Vec<String>, TransportError> {
+        let policies = self.list(api, vhost).await?;
+        if policies.is_empty() {
+            return Ok(Vec::new());
+        }
+        let queue = queue.to_owned();
+        let matching = tokio::task::spawn_blocking(move || {
+            let matching = policies.iter().filter(|policy| policy.matches(&queue));
+            matching.map(|policy| policy.name.clone()).collect()
+        });
+        Ok(matching.await.unwrap_or_default())
+    }
+
+    /// Foreign policies of a virtual host. Concurrent callers share one list.
+    async fn list(&self, api: &Api, vhost: &str) -> Result<Arc<[ForeignPolicy]>, TransportError> {
         let mut cached = self.0.lock().await;
         if let Some(listed) = cached.get(vhost)
             && listed.at.elapsed() < CACHED
         {
             return Ok(listed.policies.clone());
         }
-        let all = match api.get(&["policies", vhost]).await? {
-            Answer::Ok(Value::Array(all)) => all,
-            _ => Vec::new(),
-        };
-        let foreign = all.iter().filter(|policy| !is_ours(policy));
-        let policies: Arc<[ForeignPolicy]> = foreign.filter_map(ForeignPolicy::read).collect();
-        let at = Instant::now();
-        let listed = Listed {
-            at,
-            policies: policies.clone(),
-        };
-        cached.insert(vhost.to_owned(), listed);
+        let all: Vec<Listed> = api.list(&["policies", vhost]).await?.unwrap_or_default();
+        let compiled = tokio::task::spawn_blocking(move || {
+            let foreign = all.iter().filter(|policy| !is_ours(policy));
+            let compiled: Vec<ForeignPolicy> = foreign
+                .take(PATTERNS_MAX)
+                .filter_map(ForeignPolicy::compile)
+                .collect();
+            compiled
+        });
+        let policies: Arc<[ForeignPolicy]> = compiled.await.unwrap_or_default().into();
+        cached.retain(|_, listed| listed.at.elapsed() < CACHED);
+        if cached.len() < VHOSTS_MAX {
+            let listed = Cached {
+                at: Instant::now(),
+                policies: policies.clone(),
+            };
+            cached.insert(vhost.to_owned(), listed);
+        }
         Ok(policies)
     }
 }
@@ -102,7 +160,11 @@ mod tests {
             ("ops", "^ops$", false),
         ];
         for (name, pattern, expected) in cases {
-            let policy = json!({"name": name, "pattern": pattern});
+            let policy = Listed {
+                name: name.to_owned(),
+                pattern: pattern.to_owned(),
+                apply_to: "queues".to_owned(),
+            };
             assert_eq!(is_ours(&policy), expected, "{name} {pattern}");
         }
     }
@@ -135,6 +197,15 @@ mod tests {
             let matches =
                 ForeignPolicy::read(&policy).is_some_and(|policy| policy.matches("asya-cart"));
             assert_eq!(matches, expected, "{policy}");
+        }
+    }
+
+    #[test]
+    fn huge_patterns_are_not_compiled() {
+        let long = "a".repeat(PATTERN_MAX + 1);
+        for pattern in [long.as_str(), "(a{1,1000}){1,1000}", "[\\w]{5000}"] {
+            let policy = json!({"name": "p", "pattern": pattern, "apply-to": "queues"});
+            assert!(ForeignPolicy::read(&policy).is_none(), "{pattern}");
         }
     }
 }

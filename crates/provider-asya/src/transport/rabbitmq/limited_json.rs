@@ -5,12 +5,15 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 /// Most values of one answer.
-const VALUES_MAX: usize = 50_000;
+const VALUES_MAX: usize = 20_000;
+/// Most objects of a list of which only some fields are kept.
+const OBJECTS_MAX: usize = 50_000;
 /// Values that an object or list counts for, by its memory.
 const CONTAINER: usize = 8;
 
@@ -35,6 +38,35 @@ pub(super) enum Error {
     /// It has too many values.
     #[error("the answer has more than {VALUES_MAX} values")]
     TooManyValues,
+}
+
+/// Parses a list, of whose objects only the fields of `T` are kept, and of which the rest is dropped where
+/// it has more than 50,000.
+pub(super) fn parse_list<T: DeserializeOwned>(body: &[u8]) -> Result<Vec<T>, Error> {
+    struct Objects<T>(PhantomData<T>);
+
+    impl<'de, T: DeserializeOwned> Visitor<'de> for Objects<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<T>, A::Error> {
+            let mut list = Vec::new();
+            while list.len() < OBJECTS_MAX
+                && let Some(item) = items.next_element()?
+            {
+                list.push(item);
+            }
+            while items.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(list)
+        }
+    }
+
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let list = serde::Deserializer::deserialize_seq(&mut deserializer, Objects(PhantomData));
+    list.map_err(|_| Error::NotJson)
 }
 
 /// Parses an answer.
@@ -158,9 +190,21 @@ mod tests {
     }
 
     #[test]
+    fn a_list_ends_after_its_limit() {
+        let list = format!("[{}null]", "1,".repeat(OBJECTS_MAX + 10));
+        let parsed = parse_list::<u8>(list.as_bytes());
+        assert_eq!(parsed.map(|list| list.len()), Ok(OBJECTS_MAX));
+        assert_eq!(parse_list::<u8>(b"{}"), Err(Error::NotJson));
+    }
+
+    #[test]
     fn large_fields_that_are_not_read_cost_nothing() {
         let consumers = "{\"channel_details\":{\"name\":\"a\",\"node\":\"b\"}},".repeat(20_000);
-        let queue = format!("{{\"name\":\"q\",\"consumer_details\":[{consumers}{{}}],\"messages\":1}}");
-        assert_eq!(parse(queue.as_bytes()), Ok(json!({"name": "q", "messages": 1})));
+        let queue =
+            format!("{{\"name\":\"q\",\"consumer_details\":[{consumers}{{}}],\"messages\":1}}");
+        assert_eq!(
+            parse(queue.as_bytes()),
+            Ok(json!({"name": "q", "messages": 1}))
+        );
     }
 }

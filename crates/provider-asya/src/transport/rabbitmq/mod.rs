@@ -3,6 +3,7 @@
 pub mod api;
 pub mod definition;
 mod foreign_policies;
+mod limited_json;
 mod observe;
 mod partial_declare;
 mod policies;
@@ -177,7 +178,11 @@ impl RabbitMqExternal {
             .api()
             .get(&["bindings", vhost, "e", exchange, "q", name])
             .await?;
-        let foreign_policies = self.broker.foreign_policies.list(self.api(), vhost).await?;
+        let foreign_policies = self
+            .broker
+            .foreign_policies
+            .matching(self.api(), vhost, name)
+            .await?;
         let desired = self.definition.policy_definition(version);
         let policy = self.policy_slot(name, &desired).await?;
         let dead_letters = self.definition.dead_letter_queue();

@@ -1,7 +1,5 @@
 //! Interprets the broker's answers about one queue.
 
-use std::sync::Arc;
-
 use actor::queue::Location;
 use serde_json::{Map, Value, json};
 
@@ -20,8 +18,8 @@ pub(super) struct RelatedObjects {
     pub(super) bindings: Vec<Value>,
     /// Its policy.
     pub(super) policy: PolicySlot,
-    /// Foreign policies of the virtual host.
-    pub(super) foreign_policies: Arc<[ForeignPolicy]>,
+    /// Names of foreign policies that match the queue.
+    pub(super) foreign_policies: Vec<String>,
     /// The dead-letter queue, where it exists.
     pub(super) dead_letter_queue: Option<Value>,
     /// Its policy.
@@ -213,17 +211,11 @@ fn shadow(definition: &QueueDefinition, applied: &str, related: &RelatedObjects)
             definition.name
         ));
     }
-    let in_our_names: Vec<ForeignPolicy> = related
-        .policy
-        .foreign
-        .iter()
-        .filter_map(ForeignPolicy::read)
-        .collect();
-    let foreign = related.foreign_policies.iter().chain(&in_our_names);
-    let mut foreign: Vec<&str> = foreign
-        .filter(|policy| policy.matches(&definition.name))
-        .map(|policy| policy.name.as_str())
-        .collect();
+    let in_our_names = related.policy.foreign.iter();
+    let in_our_names = in_our_names.filter_map(ForeignPolicy::read);
+    let in_our_names = in_our_names.filter(|policy| policy.matches(&definition.name));
+    let mut foreign: Vec<String> = in_our_names.map(|policy| policy.name).collect();
+    foreign.extend_from_slice(&related.foreign_policies);
     foreign.sort_unstable();
     let other = foreign.first()?;
     Some(format!(

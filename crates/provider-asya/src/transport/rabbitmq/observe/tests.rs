@@ -57,7 +57,7 @@ fn related() -> RelatedObjects {
             "asya-cart",
             &definition.policy_definition(VERSION),
         )),
-        foreign_policies: Arc::default(),
+        foreign_policies: Vec::new(),
         dead_letter_queue: Some(json!({
             "arguments": {OWNER_ARGUMENT: "east/shop/cart"}, "messages": 4})),
         dead_letter_policy: PolicySlot {
@@ -275,15 +275,13 @@ fn shadowing_policies_are_named() {
     );
 
     let mut related = related();
-    let mut other = policy("all", "", &Map::new());
-    other["pattern"] = json!("^asya-");
-    related.foreign_policies = Arc::new([ForeignPolicy::read(&other).unwrap()]);
+    related.foreign_policies = vec!["all".to_owned()];
     let found = observe(&queue(), Some(&related)).shadowed.unwrap();
     assert!(
         found.contains("in place of \"all\", whose settings do not apply"),
         "{found}"
     );
-    related.foreign_policies = Arc::default();
+    related.foreign_policies.clear();
     assert_eq!(observe(&queue(), Some(&related)).shadowed, None);
 }
 
