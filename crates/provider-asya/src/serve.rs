@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -16,6 +17,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
 use crate::metrics::{self, Metrics};
+
+/// Wait after a failed accept, which would fail again at once while descriptors are used up.
+const ACCEPT_RETRY: Duration = Duration::from_millis(500);
 
 /// State that the server shows.
 #[derive(Clone)]
@@ -38,7 +42,7 @@ pub async fn run(address: SocketAddr, state: ServerState) -> std::io::Result<()>
             Err(error) => {
                 // For example too many open files.
                 tracing::warn!(%error, "cannot accept a connection");
-                tokio::task::yield_now().await;
+                tokio::time::sleep(ACCEPT_RETRY).await;
                 continue;
             }
         };
