@@ -55,11 +55,15 @@ impl Reconciler<'_> {
             let event = "CannotDeleteExternalResource";
             return Err(self.broker_failure(event, "delete", &error).into());
         }
+        // SQS shows a deleted queue for up to 60 s: the deletion is repeated ever more rarely, and
+        // reported once.
+        if !self.state.is_queue_deleted {
+            self.emit_success("DeletedExternalResource", "deletion")
+                .await;
+        }
         self.state.is_queue_deleted = true;
-        self.emit_success("DeletedExternalResource", "deletion")
-            .await;
         self.managed.set_condition(ConditionUpdate::synced());
-        Ok(Requeue::After(self.context.timings.first_backoff))
+        Ok(Requeue::Backoff)
     }
 
     /// Reports what the deletion waits for.
