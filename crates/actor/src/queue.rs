@@ -186,6 +186,10 @@ pub struct AtProvider {
         schemars(length(max = 8), inner(length(max = 300)))
     )]
     pub policies: Option<Vec<String>>,
+    /// Delays in seconds whose RabbitMQ retry queues exist.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 64)))]
+    pub retry_delays_seconds: Vec<u32>,
     /// Number of waiting messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<u64>,

@@ -81,6 +81,10 @@ pub struct ObservedQueue {
     pub quick_drift: Vec<Drift>,
     /// Names of the policies that the provider wrote, on RabbitMQ; known after a full observation.
     pub policies: Option<Vec<String>>,
+    /// Delays in seconds whose retry queues exist, on RabbitMQ; known after a full observation.
+    pub retry_delays: Option<Vec<u32>>,
+    /// Whether retry queues of former delays exist, which are deleted once they are empty.
+    pub has_former_retry_queues: bool,
     /// Why it cannot be used, where it cannot.
     pub unusable: Option<String>,
     /// The policy that shadows ours, or that ours shadows, as a message.

@@ -27,6 +27,7 @@ mod crashes;
 mod dead_letters;
 mod drift;
 mod faults;
+mod hanging_endpoint;
 mod health;
 mod lifecycle;
 mod migration;

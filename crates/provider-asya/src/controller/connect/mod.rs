@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 pub use self::config_cache::{ConfigCache, ConfigChange};
 use self::namespaces::NamespaceCache;
-pub use self::slots::Slots;
+pub use self::slots::{RETRY as SLOT_RETRY, Slots};
 use crate::kinds::Queue;
 use crate::metrics::Metrics;
 use crate::owner::OwnerTag;
@@ -255,6 +255,13 @@ impl Connector {
                     owner_tag,
                     priority: connection.policy_priority,
                     policies: policy_record(&queue.status.at_provider),
+                    recorded_delays: queue
+                        .status
+                        .at_provider
+                        .retry_delays_seconds
+                        .iter()
+                        .copied()
+                        .collect(),
                 };
                 let external = broker.queue(definition).map_err(text)?;
                 Ok((Box::new(external), unsafe_password))

@@ -1,13 +1,20 @@
 //! Slots of reconciles by ProviderConfig: a config whose endpoint hangs cannot occupy all reconciles.
 //!
 //! A config may use all slots but a reserve for others. Once one of its calls got no answer, it gets
-//! one slot until a call is answered, and all such configs together get half of the slots.
+//! one slot until a call is answered, which its objects get in the order in which they came, and all
+//! such configs together get half of the slots.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::ConfigKey;
+
+/// Retry interval of a reconcile that waits for a slot.
+pub const RETRY: Duration = Duration::from_millis(500);
 
 /// Slots of all configs.
 #[derive(Debug)]
@@ -16,10 +23,12 @@ pub struct Slots {
     configs: Mutex<BTreeMap<ConfigKey, Usage>>,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 struct Usage {
     running: usize,
     is_unreachable: bool,
+    /// Objects that wait while the config is unreachable, by uid: since when, and when they asked last.
+    waiting: BTreeMap<String, (Instant, Instant)>,
 }
 
 /// The slot of one reconcile; it is free again when this value is dropped.
@@ -43,22 +52,24 @@ impl Slots {
         self.total.store(total.max(1), Ordering::Relaxed);
     }
 
-    /// A slot for a reconcile of this config; none while it has to wait.
-    pub fn acquire(&self, config: &ConfigKey) -> Option<Slot<'_>> {
+    /// A slot for a reconcile of the object `uid` with this config; none while it has to wait and ask
+    /// again after [`RETRY`].
+    pub fn acquire(&self, config: &ConfigKey, uid: &str) -> Option<Slot<'_>> {
         let total = self.total.load(Ordering::Relaxed);
         let mut configs = self.lock();
-        let usage = configs.get(config).copied().unwrap_or_default();
         let unreachable = configs.values().filter(|usage| usage.is_unreachable);
         let running_unreachable: usize = unreachable.map(|usage| usage.running).sum();
+        let usage = configs.entry(config.clone()).or_default();
         let is_free = if usage.is_unreachable {
-            usage.running == 0 && running_unreachable < (total / 2).max(1)
+            usage.is_first(uid) && usage.running == 0 && running_unreachable < (total / 2).max(1)
         } else {
             usage.running < (total - total.div_ceil(4)).max(1)
         };
         if !is_free {
             return None;
         }
-        configs.entry(config.clone()).or_default().running += 1;
+        usage.waiting.remove(uid);
+        usage.running += 1;
         Some(Slot {
             slots: self,
             config: config.clone(),
@@ -70,12 +81,30 @@ impl Slots {
     }
 }
 
+impl Usage {
+    /// Whether no other object waits for longer. Objects that no longer ask do not count.
+    fn is_first(&mut self, uid: &str) -> bool {
+        let now = Instant::now();
+        self.waiting
+            .retain(|_, (_, asked)| now.duration_since(*asked) < 4 * RETRY);
+        self.waiting
+            .entry(uid.to_owned())
+            .and_modify(|(_, asked)| *asked = now)
+            .or_insert((now, now));
+        let first = self.waiting.iter().min_by_key(|(_, (since, _))| *since);
+        first.is_some_and(|(first, _)| first == uid)
+    }
+}
+
 impl Slot<'_> {
     /// Records whether the endpoint of the config answers.
     pub fn report(&self, answers: bool) {
         let mut configs = self.slots.lock();
         if let Some(usage) = configs.get_mut(&self.config) {
             usage.is_unreachable = !answers;
+            if answers {
+                usage.waiting.clear();
+            }
         }
     }
 }
@@ -122,17 +151,24 @@ mod tests {
     fn a_hanging_config_leaves_slots_to_others() {
         let slots = slots();
         let hanging: Vec<_> = (0..50)
-            .filter_map(|_| slots.acquire(&config("hangs")))
+            .filter_map(|index| slots.acquire(&config("hangs"), &format!("{index}")))
             .collect();
         assert_eq!(hanging.len(), 7, "three are reserved for others");
-        assert!(slots.acquire(&config("healthy")).is_some());
+        assert!(slots.acquire(&config("healthy"), "a").is_some());
         hanging[0].report(false);
         drop(hanging);
-        let one = slots.acquire(&config("hangs"));
-        assert!(one.is_some() && slots.acquire(&config("hangs")).is_none());
-        one.unwrap().report(true);
+        let one = slots.acquire(&config("hangs"), "a");
+        assert!(one.is_some() && slots.acquire(&config("hangs"), "b").is_none());
+        assert!(slots.acquire(&config("hangs"), "c").is_none());
+        drop(one);
+        assert!(
+            slots.acquire(&config("hangs"), "c").is_none(),
+            "the other one came first"
+        );
+        let next = slots.acquire(&config("hangs"), "b");
+        next.unwrap().report(true);
         let all: Vec<_> = (0..50)
-            .filter_map(|_| slots.acquire(&config("hangs")))
+            .filter_map(|index| slots.acquire(&config("hangs"), &format!("{index}")))
             .collect();
         assert_eq!(all.len(), 7, "it answers again");
     }
@@ -141,15 +177,15 @@ mod tests {
     fn many_hanging_configs_leave_half_of_the_slots() {
         let slots = slots();
         for index in 0..20 {
-            let slot = slots.acquire(&config(&index.to_string())).unwrap();
+            let slot = slots.acquire(&config(&index.to_string()), "a").unwrap();
             slot.report(false);
         }
         let names: Vec<String> = (0..20).map(|index| index.to_string()).collect();
         let hanging: Vec<_> = names
             .iter()
-            .filter_map(|name| slots.acquire(&config(name)))
+            .filter_map(|name| slots.acquire(&config(name), "a"))
             .collect();
         assert_eq!(hanging.len(), 5);
-        assert!(slots.acquire(&config("healthy")).is_some());
+        assert!(slots.acquire(&config("healthy"), "a").is_some());
     }
 }

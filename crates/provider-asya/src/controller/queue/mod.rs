@@ -10,7 +10,6 @@ mod state;
 use std::future::Future;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::stream::{self, Stream, StreamExt as _};
 use kube::runtime::controller::{Action, Config, Controller};
@@ -24,16 +23,13 @@ use tokio::time::Instant;
 use self::reconcile::Reconciler;
 use self::state::ObjectState;
 use super::Context;
-use super::connect::{ConfigChange, ConfigKey};
+use super::connect::{ConfigChange, ConfigKey, SLOT_RETRY};
 use super::managed::{self, Finished, HasStates, ReconcileError, StateCache, error_policy};
 use crate::cluster;
 use crate::external_create;
 use crate::kinds::Queue;
 use crate::requeue;
 use crate::timings::Timings;
-
-/// Retry interval of a reconcile that waits for a slot of its ProviderConfig.
-const WITHOUT_SLOT: Duration = Duration::from_millis(500);
 
 /// Name of the controller in metrics.
 const CONTROLLER: &str = "queue";
@@ -161,9 +157,13 @@ async fn reconcile(
     let uid = queue.uid().unwrap_or_default();
     let provider = context.provider.as_ref();
     // Without a slot the reconcile must not wait here, where it would occupy one of all controllers'.
-    let Some(slot) = provider.connector.slots.acquire(&ConfigKey::of(&queue)) else {
+    let Some(slot) = provider
+        .connector
+        .slots
+        .acquire(&ConfigKey::of(&queue), &uid)
+    else {
         return Ok(Action::requeue(requeue::with_jitter(
-            WITHOUT_SLOT,
+            SLOT_RETRY,
             requeue::chance(),
             &provider.timings,
         )));

@@ -72,7 +72,11 @@ impl Reconciler<'_> {
                 let settled = observed.as_ref().filter(|_| settles);
                 self.state.accepted =
                     settled.map_or_else(Vec::new, |observed| observed.quick_drift.clone());
-                self.state.last_resync = settles.then(|| (desired, Instant::now()));
+                let is_pending = observed
+                    .as_ref()
+                    .is_some_and(|observed| observed.has_former_retry_queues);
+                self.state.last_resync =
+                    (settles && !is_pending).then(|| (desired, Instant::now()));
                 if let Some(observed) = &observed {
                     self.managed
                         .set_condition(ConditionUpdate::drifted(lasting(&observed.drift)));
@@ -147,6 +151,9 @@ impl Reconciler<'_> {
         at_provider.location = Some(observed.location.clone());
         if let Some(policies) = &observed.policies {
             at_provider.policies = Some(policies.clone());
+        }
+        if let Some(delays) = &observed.retry_delays {
+            at_provider.retry_delays_seconds.clone_from(delays);
         }
         let written = Counters::read(at_provider);
         let Some((interval, counters)) = self.counters.zip(observed.counters) else {

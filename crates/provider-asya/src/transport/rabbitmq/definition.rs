@@ -50,6 +50,11 @@ impl Version {
         self >= Self(4, 0)
     }
 
+    /// Whether messages of quorum queues can expire.
+    pub(super) fn expires_in_quorum_queues(self) -> bool {
+        self >= Self(3, 10)
+    }
+
     /// Whether a policy can set `consumer-timeout`.
     pub fn has_consumer_timeout(self) -> bool {
         self >= Self(3, 12)
@@ -81,6 +86,8 @@ pub struct QueueDefinition {
     pub priority: i32,
     /// Its policies that the provider has written.
     pub policies: PolicyRecord,
+    /// Delays in seconds whose retry queues existed when they were observed last.
+    pub recorded_delays: BTreeSet<u32>,
 }
 
 impl QueueDefinition {
@@ -89,10 +96,13 @@ impl QueueDefinition {
     /// # Errors
     /// The broker would refuse a name.
     pub fn check(&self) -> Result<(), TransportError> {
-        let longest = self.dead_letter_queue();
+        let delays = self.queue.retry_delays_seconds.iter();
+        let retry_queues = delays.map(|delay| self.retry_queue(*delay));
+        let names = retry_queues.chain([self.dead_letter_queue()]);
+        let longest = names.max_by_key(String::len).unwrap_or_default();
         if longest.len() > NAME_MAX {
             return Err(TransportError::Invalid(format!(
-                "the queue name {:?} has {} characters, and with the suffix of its dead-letter queue it may \
+                "the queue name {:?} has {} characters, and with the suffix of its dead-letter and retry queues it may \
                  have {NAME_MAX}",
                 self.name,
                 self.name.len()
@@ -231,6 +241,7 @@ mod tests {
             owner_tag: OwnerTag::new("east", "shop", "cart").unwrap(),
             priority: 0,
             policies: PolicyRecord::New,
+            recorded_delays: BTreeSet::new(),
         }
     }
 

@@ -7,6 +7,7 @@ mod limited_json;
 mod observe;
 mod partial_declare;
 mod policies;
+mod retry_queues;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -208,6 +209,7 @@ impl RabbitMqExternal {
             dead_letter_queue: found(dead_letter_queue),
             dead_letter_policy,
             dead_letter_bindings: items(dead_letter_bindings),
+            retry_queues: self.read_retry_queues().await?,
         })
     }
 
@@ -242,11 +244,20 @@ impl RabbitMqExternal {
         {
             self.check_owner(&dead_letters, &found)?;
         }
-        self.declare(&self.definition.name, Repair::Allowed).await?;
+        for delay in &self.definition.queue.retry_delays_seconds {
+            let name = self.definition.retry_queue(*delay);
+            if let Answer::Ok(found) = self.read_queue(&name).await? {
+                self.check_owner(&name, &found)?;
+            }
+        }
+        let body = self.definition.queue_body();
+        self.declare(&self.definition.name, &body, Repair::Allowed)
+            .await?;
         self.put_exchange(&self.definition.queue.exchange, "topic")
             .await?;
         self.create_dead_letter_queue(version, Repair::Allowed)
             .await?;
+        self.put_retry_queues(version, Repair::Allowed).await?;
         let policy = self.definition.policy_definition(version);
         self.put_policy(&self.definition.name, &policy).await?;
         self.bind(
@@ -267,6 +278,7 @@ impl RabbitMqExternal {
         }
         self.create_dead_letter_queue(version, Repair::Forbidden)
             .await?;
+        self.put_retry_queues(version, Repair::Forbidden).await?;
         let policy = self.definition.policy_definition(version);
         self.put_policy(&self.definition.name, &policy).await?;
         let mut keys: Vec<String> = observe::missing_keys(&self.definition, &related)
@@ -302,7 +314,8 @@ impl RabbitMqExternal {
         if let Answer::Ok(found) = self.read_queue(&queue).await? {
             self.check_owner(&queue, &found)?;
         }
-        self.declare(&queue, repair).await?;
+        let body = self.definition.queue_body();
+        self.declare(&queue, &body, repair).await?;
         self.put_exchange(&exchange, "direct").await?;
         let policy = self.definition.dead_letter_policy_definition(version);
         self.put_policy(&queue, &policy).await?;
@@ -357,6 +370,7 @@ impl RabbitMqExternal {
             self.api().delete(&["queues", vhost, &dead_letters]).await?;
             self.delete_policy(slot).await?;
         }
+        self.delete_retry_queues().await?;
         let policy = self.definition.policy_definition(version);
         let slot = self.policy_slot(&self.definition.name, &policy).await?;
         self.delete_policy(slot).await?;

@@ -75,8 +75,13 @@ impl RabbitMqExternal {
     ///
     /// The owner tag is read back: the broker answers a second owner as if the queue had been created
     /// for it.
-    pub(super) async fn declare(&self, name: &str, repair: Repair) -> Result<(), TransportError> {
-        let is_new = self.put_queue(name).await?;
+    pub(super) async fn declare(
+        &self,
+        name: &str,
+        body: &Value,
+        repair: Repair,
+    ) -> Result<(), TransportError> {
+        let is_new = self.put_queue(name, body).await?;
         let Answer::Ok(found) = self.read_queue(name).await? else {
             // It was deleted a moment ago: the next observation finds out.
             return Ok(());
@@ -110,13 +115,14 @@ impl RabbitMqExternal {
         let is_bound = bindings
             .iter()
             .any(|binding| binding["source"] != json!(""));
-        self.repair(name, is_bound, repair).await
+        self.repair(name, body, is_bound, repair).await
     }
 
     /// Handles a queue whose messages are not counted.
     async fn repair(
         &self,
         name: &str,
+        body: &Value,
         is_bound: bool,
         repair: Repair,
     ) -> Result<(), TransportError> {
@@ -142,7 +148,7 @@ impl RabbitMqExternal {
         );
         self.api().delete(&["queues", self.vhost(), name]).await?;
         uncounted_queues.clear(self.vhost(), name);
-        if self.put_queue(name).await? {
+        if self.put_queue(name, body).await? {
             return Ok(());
         }
         Err(TransportError::NotCountedYet {
@@ -152,12 +158,9 @@ impl RabbitMqExternal {
     }
 
     /// Declares the queue; whether it did not exist before.
-    async fn put_queue(&self, name: &str) -> Result<bool, TransportError> {
+    async fn put_queue(&self, name: &str, body: &Value) -> Result<bool, TransportError> {
         let path = ["queues", self.vhost(), name];
-        let answer = self
-            .api()
-            .declare(&path, &self.definition.queue_body())
-            .await?;
+        let answer = self.api().declare(&path, body).await?;
         self.written(answer != Answer::NotFound)?;
         Ok(answer == Answer::Created)
     }

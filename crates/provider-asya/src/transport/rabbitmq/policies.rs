@@ -145,6 +145,7 @@ mod tests {
             owner_tag: OwnerTag::new("east", "shop", "cart").unwrap(),
             priority: 0,
             policies,
+            recorded_delays: BTreeSet::new(),
         }
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::definition::{OWNER_ARGUMENT, QueueDefinition, Version, policy_name};
 use super::foreign_policies::ForeignPolicy;
 use super::policies::PolicySlot;
+use super::retry_queues::RetryQueue;
 use crate::counters::Counters;
 use crate::transport::{Drift, ObservedQueue, Ownership};
 
@@ -26,6 +27,8 @@ pub(super) struct RelatedObjects {
     pub(super) dead_letter_policy: PolicySlot,
     /// Bindings from its exchange to it.
     pub(super) dead_letter_bindings: Vec<Value>,
+    /// Retry queues that are desired or recorded.
+    pub(super) retry_queues: Vec<RetryQueue>,
 }
 
 /// The observed queue; without `related` that of a quick observation.
@@ -59,6 +62,13 @@ pub(super) fn observed(
                 &desired,
             ));
             observed.policies = Some(written_policies(related));
+            let delays = definition.existing_delays(&related.retry_queues);
+            observed.has_former_retry_queues = delays
+                .iter()
+                .any(|delay| !definition.queue.retry_delays_seconds.contains(delay));
+            observed.retry_delays = Some(delays);
+            let retry_drift = definition.retry_drift(&related.retry_queues);
+            observed.drift.extend(retry_drift);
             observed.shadowed = shadow(definition, applied, related);
             observed
                 .drift
@@ -304,7 +314,7 @@ fn held(definition: &QueueDefinition, queue: &Value, related: &RelatedObjects) -
         }
         _ => 0,
     };
-    Some(own + dead_letters)
+    Some(own + dead_letters + definition.held_for_retry(&related.retry_queues)?)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ fn cart() -> QueueDefinition {
         owner_tag: OwnerTag::new("east", "shop", "cart").unwrap(),
         priority: 0,
         policies: PolicyRecord::New,
+        recorded_delays: std::collections::BTreeSet::new(),
     }
 }
 
@@ -58,6 +59,7 @@ fn related() -> RelatedObjects {
             &definition.policy_definition(VERSION),
         )),
         foreign_policies: Vec::new(),
+        retry_queues: Vec::new(),
         dead_letter_queue: Some(json!({
             "arguments": {OWNER_ARGUMENT: "east/shop/cart"}, "messages": 4})),
         dead_letter_policy: PolicySlot {
