@@ -45,7 +45,7 @@ pub struct Platform {
     pub gateway_url: Option<String>,
     /// Actors at which routes end.
     pub end_actors: EndActors,
-    /// Names of the ClusterTriggerAuthentications that `scaling.additionalTriggers` of actors may
+    /// Names of each `ClusterTriggerAuthentication` that `scaling.additionalTriggers` of actors may
     /// use. Default: none, because they hold credentials of the whole cluster.
     pub allowed_cluster_trigger_authentications: Vec<String>,
 }

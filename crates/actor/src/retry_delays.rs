@@ -5,7 +5,7 @@
 //! the actor's queue. The provider makes one queue for each delay listed here; the sidecar takes
 //! the shortest one that is long enough and lets the message expire earlier where it needs less.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -90,7 +90,7 @@ fn newer(policy: &Map<String, Value>) -> Growth {
     let attempts = attempts.map(|attempts| u32::try_from(attempts).unwrap_or(u32::MAX));
     let is_limited_by_time = text("maxDuration").is_some();
     Growth {
-        attempts: attempts.or((!is_limited_by_time).then_some(1)),
+        attempts: attempts.or_else(|| (!is_limited_by_time).then_some(1)),
         backoff: match text("backoff") {
             Some("constant") => Backoff::Constant,
             Some("linear") => Backoff::Linear,
@@ -150,16 +150,15 @@ fn series(delays: BTreeSet<u32>) -> Vec<u32> {
         return delays.into_iter().collect();
     }
     let ratio = f64::from(last) / f64::from(first);
-    let chosen: BTreeMap<u32, ()> = (0..MAX_DELAYS)
+    let chosen: BTreeSet<u32> = (0..MAX_DELAYS)
         .filter_map(|rung| {
             let rung = f64::from(u32::try_from(rung).ok()?);
             let most = f64::from(u32::try_from(MAX_DELAYS - 1).ok()?);
             let wanted = whole_seconds(f64::from(first) * ratio.powf(rung / most));
-            let above = delays.range(wanted.min(last)..).next()?;
-            Some((*above, ()))
+            delays.range(wanted.min(last)..).next().copied()
         })
         .collect();
-    chosen.into_keys().collect()
+    chosen.into_iter().collect()
 }
 
 #[cfg(test)]
