@@ -157,7 +157,7 @@ mod tests {
         let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for (name, before) in ('b'..='i').zip('a'..) {
             let aliases = vec![format!("*{before}"); 10].join(", ");
-            bomb.push_str(&format!("{name}: &{name} [{aliases}]\n"));
+            bomb += &format!("{name}: &{name} [{aliases}]\n");
         }
         let error = document(&bomb).unwrap_err().to_string();
         assert!(error.contains("more than the reader allows: "), "{error}");

@@ -183,11 +183,8 @@ impl Injected {
 
 /// Adds the number of calls that the sidecar sends at once, unless the runtime has one of its own.
 fn add_prefetch(actor: &Actor, runtime: &mut Map<String, Value>) {
-    let given = actor.spec.sidecar.env.iter();
-    let Some(variable) = given
-        .filter(|variable| variable.name() == PREFETCH_VARIABLE)
-        .next_back()
-    else {
+    let mut given = actor.spec.sidecar.env.iter();
+    let Some(variable) = given.rfind(|variable| variable.name() == PREFETCH_VARIABLE) else {
         return;
     };
     change_list(runtime, "env", |env| {

@@ -161,7 +161,8 @@ struct Errors<'a> {
 }
 
 impl Errors<'_> {
-    fn add(&mut self, path: impl IntoIterator<Item = Segment>, problem: String) {
+    fn add(&mut self, path: impl IntoIterator<Item = Segment>, problem: impl Into<String>) {
+        let problem = problem.into();
         let path: FieldPath = std::iter::once(Segment::from("resiliency"))
             .chain(path)
             .collect();
@@ -174,7 +175,6 @@ impl Errors<'_> {
     /// Checks that a duration is one, and above 0.
     fn interval(&mut self, path: impl IntoIterator<Item = Segment>, text: Option<&str>) {
         match text.map(duration::parse) {
-            None => {}
             Some(Err(invalid)) => self.add(path, invalid.to_string()),
             Some(Ok(interval)) if interval.is_zero() => {
                 self.add(
@@ -182,7 +182,7 @@ impl Errors<'_> {
                     "0 is no pause: leave it out, or set a duration such as 1s".to_owned(),
                 );
             }
-            Some(Ok(_)) => {}
+            None | Some(Ok(_)) => {}
         }
     }
 }

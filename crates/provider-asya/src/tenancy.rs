@@ -1,5 +1,10 @@
 //! Tenancy: what objects of a namespace may do with a ClusterProviderConfig.
 
+#![allow(
+    clippy::result_large_err,
+    reason = "a refusal is rare and holds everything that its message names"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use actor::provider_config::{

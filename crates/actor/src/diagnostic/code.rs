@@ -31,7 +31,6 @@ macro_rules! codes {
         fix: $fix:literal $(,)?
     })*) => {
         /// The stable id of a rule. Ids are grouped by subject and never given to another rule.
-        #[allow(clippy::doc_markdown, reason = "titles are also shown as plain text")]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
             /// A code of another version of Asya, which this one does not list.

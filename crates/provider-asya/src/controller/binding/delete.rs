@@ -88,7 +88,7 @@ impl Reconciler<'_> {
             let workload = &bound.workload;
             match self.applier().orphan_injected(bound).await {
                 Ok(()) => {
-                    tracing::info!(binding, %workload, "left injected containers to their workload")
+                    tracing::info!(binding, %workload, "left injected containers to their workload");
                 }
                 Err(error) => {
                     tracing::warn!(binding, %workload, ?error, "cannot remove labels from a workload");

@@ -64,7 +64,7 @@ async fn remove_if_unbound(context: &BindingContext, actor_key: &IndexKey, bound
     let (namespace, workload) = (&actor_key.namespace, &bound.workload);
     match applier.remove_injected(bound).await {
         Ok(()) => {
-            tracing::info!(%actor, namespace, %workload, "removed injected containers of a deleted binding")
+            tracing::info!(%actor, namespace, %workload, "removed injected containers of a deleted binding");
         }
         Err(ApplyError::Rejected(rejection)) => {
             tracing::warn!(?rejection, %actor, namespace, %workload, "cannot remove injected containers of a deleted binding");

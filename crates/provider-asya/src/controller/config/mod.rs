@@ -168,6 +168,7 @@ async fn reconcile<K: Config>(config: Arc<K>, context: Arc<ConfigContext>) -> ku
 }
 
 /// Retries after [`Timings::config_retry`](crate::timings::Timings::config_retry).
+#[expect(clippy::needless_pass_by_value, reason = "the signature of kube")]
 fn error_policy<K: Config>(
     config: Arc<K>,
     error: &kube::Error,

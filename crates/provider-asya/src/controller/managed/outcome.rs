@@ -98,6 +98,7 @@ pub(in crate::controller) trait HasStates {
 
 /// kube's error policy of all controllers: backoff from [`Timings::first_backoff`], doubled by each
 /// consecutive error up to [`Timings::longest_backoff`], unless the error says when to retry.
+#[expect(clippy::needless_pass_by_value, reason = "the signature of kube")]
 pub(in crate::controller) fn error_policy<K, C>(
     object: Arc<K>,
     error: &ReconcileError,
