@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::InputError;
 use super::compositions::{Compositions, is_legacy_actor};
 use super::documents::{Document, Documents, Group, Role, names_standard_input_twice};
+use super::error::no_xr;
 use super::files::{json_files, read};
 use super::sides::owner;
 use super::summary::Summary;
@@ -128,15 +129,6 @@ fn warn_of_unused<'a>(
         warnings.push(format!(
             "Composition {name:?} is not used: no {composes} is among the files"
         ));
-    }
-}
-
-/// The error about files without an XR.
-pub(super) fn no_xr(paths: &[PathBuf], found: Summary) -> InputError {
-    let files = paths.iter().map(|path| path.display().to_string());
-    InputError::NoXr {
-        files: files.collect::<Vec<_>>().join(", "),
-        found,
     }
 }
 

@@ -7,12 +7,10 @@ use actor::{GROUP, KIND, VERSION};
 use serde_json::Value;
 
 use super::InputError;
-use super::documents::{Group, Role};
+use super::documents::{Group, LEGACY_KIND, Role};
 use crate::steps::is_own;
 use pipeline::{Composition, Object};
 
-/// Kind of a legacy XR, as Crossplane makes it for a claim.
-pub(super) const LEGACY_KIND: &str = "XAsyncActor";
 /// The Composition of an `AsyncActor`.
 const BUILT_IN: &str = include_str!("../../../../apis/asyncactors.asya.sh/composition.yaml");
 /// The Composition of an `XAsyncActor`.

@@ -17,11 +17,12 @@ use serde_json::Value;
 
 use super::InputError;
 use super::bare_keys::bare_keys;
-use super::compositions::LEGACY_KIND;
 use super::files::{STANDARD_INPUT, read, yaml_files};
 use super::summary::Summary;
 use crate::actor_test::KIND as TEST;
 
+/// Kind of a legacy XR, as Crossplane makes it for a claim.
+pub(super) const LEGACY_KIND: &str = "XAsyncActor";
 /// The file that makes a folder a group of its own.
 const XR: &str = "xr.yaml";
 

@@ -240,3 +240,12 @@ fn about_kubectl(fault: &str) -> &'static str {
         |(_, hint)| hint,
     )
 }
+
+/// The error about files without an XR.
+pub(super) fn no_xr(paths: &[PathBuf], found: Summary) -> InputError {
+    let files = paths.iter().map(|path| path.display().to_string());
+    InputError::NoXr {
+        files: files.collect::<Vec<_>>().join(", "),
+        found,
+    }
+}

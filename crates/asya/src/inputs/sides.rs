@@ -8,10 +8,10 @@ use actor::{ENVIRONMENT_CONFIG, labels};
 use serde_json::{Map, Value};
 
 use super::InputError;
-use super::cases::no_xr;
 use super::cluster::{Cluster, Scope};
 use super::compositions::{is_actor, is_legacy_actor, read};
 use super::documents::{Documents, Role, names_standard_input_twice, role};
+use super::error::no_xr;
 use super::summary::Summary;
 use crate::diff::{ActorId, Side, Version};
 use pipeline::{COMPOSITE, COMPOSITION, Composite, Machinery, Object, RESOURCE_NAME};
