@@ -148,14 +148,14 @@ impl Drift {
         Self::new(
             DriftKind::Settable,
             what,
-            have.to_string(),
+            &have.to_string(),
             want.to_string(),
         )
     }
 
     /// A difference that cannot be corrected.
     pub fn fixed(what: &str, have: impl fmt::Display, want: impl fmt::Display) -> Self {
-        Self::new(DriftKind::Fixed, what, have.to_string(), want.to_string())
+        Self::new(DriftKind::Fixed, what, &have.to_string(), want.to_string())
     }
 
     /// A difference that is kept, since correcting it could lose messages.
@@ -163,14 +163,14 @@ impl Drift {
         Self::new(
             DriftKind::Withheld,
             what,
-            have.to_string(),
+            &have.to_string(),
             want.to_string(),
         )
     }
 
-    fn new(kind: DriftKind, what: &str, have: String, want: String) -> Self {
+    fn new(kind: DriftKind, what: &str, have: &str, want: String) -> Self {
         let what = what.to_owned();
-        let have = text::clean(&have, text::FOREIGN_MAX);
+        let have = text::clean(have, text::FOREIGN_MAX);
         Self {
             what,
             have,

@@ -196,14 +196,14 @@ impl<'a> Reconciler<'a> {
         let (reason, message) = (refusal.reason(), format!("{refusal}{way_out}"));
         self.managed
             .set_condition(ConditionUpdate::unready(reason, message.clone()));
-        self.managed.fail(reason, reason, message.clone());
+        self.managed.fail(reason, reason, &message);
         let wait = self.context.provider.timings.target_poll_interval;
         ReconcileOutcome::failed(message, Requeue::After(wait))
     }
 
     fn fail(&mut self, message: String, requeue: Requeue) -> ReconcileOutcome {
         self.managed
-            .fail("ReconcileError", "ReconcileError", message.clone());
+            .fail("ReconcileError", "ReconcileError", &message);
         ReconcileOutcome::failed(message, requeue)
     }
 

@@ -130,9 +130,9 @@ where
         &mut self,
         event: &'static str,
         reason: &'static str,
-        message: String,
+        message: &str,
     ) {
-        let message = text::clean(&message, MESSAGE_MAX);
+        let message = text::clean(message, MESSAGE_MAX);
         let old = self.old_condition(SYNCED);
         if old.and_then(|old| old.message.as_ref()) != Some(&message) {
             tracing::warn!(kind = %K::kind(&()), object = %self.name(), reason, message, "reconcile failed");

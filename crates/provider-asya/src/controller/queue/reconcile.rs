@@ -140,7 +140,7 @@ impl<'a> Reconciler<'a> {
             message,
             requeue,
         } = failure;
-        self.managed.fail(event, reason, message.clone());
+        self.managed.fail(event, reason, &message);
         ReconcileOutcome::failed(message, requeue)
     }
 
