@@ -71,7 +71,7 @@ macro_rules! codes {
     };
 }
 
-include!("entries.rs");
+include!("entries.inc");
 
 impl Code {
     /// The subject that the first digit of the id stands for.

@@ -1,0 +1,275 @@
+//! What a ClusterProviderConfig allows and refuses.
+
+use serde_json::json;
+
+use super::*;
+
+fn config(value: serde_json::Value) -> ClusterProviderConfigSpec {
+    serde_json::from_value(value).unwrap()
+}
+
+#[test]
+fn names_match_templates_of_their_namespace() {
+    let cases = [
+        ("asya-{namespace}-*", "asya-shop-cart", true),
+        ("asya-{namespace}-*", "asya-shop-", true),
+        ("asya-{namespace}-*", "asya-bank-cart", false),
+        ("asya-{namespace}", "asya-shop", true),
+        ("asya-{namespace}", "asya-shop-cart", false),
+        ("*-{namespace}-*-q", "a-shop-b-c-q", true),
+        ("*-{namespace}-*-q", "a-shop-q", false),
+        ("*", "anything", true),
+        ("ab*ba", "aba", false),
+    ];
+    for (template, name, expected) in cases {
+        let spec = config(json!({"queueNames": ["never", template]}));
+        let found = name_check(&spec, "shop", &[], name).is_ok();
+        assert_eq!(found, expected, "{name:?} by {template:?}");
+    }
+}
+
+fn name_check(
+    spec: &ClusterProviderConfigSpec,
+    namespace: &str,
+    namespaces: &[&str],
+    queue: &str,
+) -> Result<(), Forbidden> {
+    let namespaces = namespaces.iter().map(|name| (*name).to_owned()).collect();
+    let (labels, settings) = (BTreeMap::new(), ForProvider::default());
+    check(
+        "main",
+        spec,
+        namespace,
+        &labels,
+        &namespaces,
+        queue,
+        &settings,
+    )
+}
+
+#[test]
+fn a_name_belongs_to_the_longest_namespace_that_it_matches() {
+    let all = ["shop", "shop-eu", "shop-eu-test", "bank"];
+    let cases = [
+        ("asya-{namespace}-*", "shop", "asya-shop-cart", true, false),
+        (
+            "asya-{namespace}-*",
+            "shop",
+            "asya-shop-big-cart",
+            true,
+            true,
+        ),
+        ("{namespace}*", "shop", "shopping", true, true),
+        (
+            "asya-{namespace}-*",
+            "shop",
+            "asya-shop-eu-cart",
+            false,
+            true,
+        ),
+        (
+            "asya-{namespace}-*",
+            "shop-eu",
+            "asya-shop-eu-cart",
+            true,
+            false,
+        ),
+        (
+            "asya-{namespace}-*",
+            "shop-eu",
+            "asya-shop-eu-test-a",
+            false,
+            true,
+        ),
+        (
+            "asya-{namespace}-*",
+            "shop",
+            "asya-shop-eu-test-a",
+            false,
+            true,
+        ),
+        ("{namespace}*", "shop", "shop-eu", false, true),
+        ("*-{namespace}", "eu", "asya-shop-eu", false, true),
+        ("asya-*", "shop", "asya-shop-eu-cart", true, false),
+    ];
+    for (template, namespace, queue, expected, needs) in cases {
+        let spec = config(json!({"queueNames": [template]}));
+        let found = name_check(&spec, namespace, &all, queue).is_ok();
+        let case = format!("{queue} in {namespace} by {template}");
+        assert_eq!(found, expected, "{case}");
+        assert_eq!(needs_namespaces(&spec, namespace, queue), needs, "{case}");
+    }
+}
+
+#[test]
+fn virtual_hosts_exchanges_and_regions_are_closed_unless_named() {
+    let rabbitmq = |vhost: &str, exchange: &str| {
+        json!({"rabbitmq": {"host": "broker", "vhost": vhost, "exchange": exchange, "routingKeys": [],
+            "queueType": "quorum", "deadLetter": {"enabled": true, "maxReceiveCount": 3}}})
+    };
+    let sqs = |region: &str| {
+        json!({"sqs": {"region": region, "visibilityTimeoutSeconds": 30, "messageRetentionSeconds": 60,
+            "receiveWaitTimeSeconds": 0, "deadLetter": {"enabled": false, "maxReceiveCount": 3}}})
+    };
+    let separated = json!({"queueNames": ["asya-{namespace}-*"]});
+    let named =
+        json!({"allowedVhosts": ["{namespace}"], "allowedExchanges": ["*"], "regions": ["eu-*"]});
+    let local = json!({"sqs": {"endpoint": "http://moto"}});
+    let cases = [
+        ("default vhost", json!({}), rabbitmq("/", "asya"), true),
+        ("another vhost", json!({}), rabbitmq("bank", "asya"), false),
+        ("own exchange", json!({}), rabbitmq("/", "asya-shop"), true),
+        (
+            "another's exchange",
+            json!({}),
+            rabbitmq("/", "asya-bank"),
+            false,
+        ),
+        (
+            "another's dead letters",
+            json!({}),
+            rabbitmq("/", "asya-bank-dlx"),
+            false,
+        ),
+        (
+            "own dead letters",
+            named.clone(),
+            rabbitmq("shop", "asya-shop-dlx"),
+            false,
+        ),
+        (
+            "shared exchange, separated queues",
+            separated.clone(),
+            rabbitmq("/", "asya"),
+            false,
+        ),
+        (
+            "own exchange, separated queues",
+            separated,
+            rabbitmq("/", "asya-shop"),
+            true,
+        ),
+        ("named vhost", named.clone(), rabbitmq("shop", "any"), true),
+        (
+            "vhost that is not named",
+            named.clone(),
+            rabbitmq("/", "any"),
+            false,
+        ),
+        (
+            "no region named",
+            json!({"sqs": {}}),
+            sqs("us-east-1"),
+            false,
+        ),
+        ("named region", named.clone(), sqs("eu-west-1"), true),
+        ("region that is not named", named, sqs("us-east-1"), false),
+        ("a service of its own", local, sqs("us-east-1"), true),
+    ];
+    for (reason, spec, settings, expected) in cases {
+        let settings = serde_json::from_value(settings).unwrap();
+        let (labels, namespaces) = (BTreeMap::new(), BTreeSet::new());
+        let queue = "asya-shop-cart";
+        let found = check(
+            "main",
+            &config(spec),
+            "shop",
+            &labels,
+            &namespaces,
+            queue,
+            &settings,
+        );
+        assert_eq!(found.is_ok(), expected, "{reason}: {found:?}");
+    }
+}
+
+#[test]
+fn namespaces_are_selected_by_labels() {
+    let labels = BTreeMap::from([("team".to_owned(), "red".to_owned())]);
+    let cases = [
+        ("no selector", json!({}), true, false),
+        (
+            "an empty one",
+            json!({"allowedNamespaces": {}}),
+            true,
+            false,
+        ),
+        (
+            "a label",
+            json!({"allowedNamespaces": {"matchLabels": {"team": "red"}}}),
+            true,
+            true,
+        ),
+        (
+            "another",
+            json!({"allowedNamespaces": {"matchLabels": {"team": "blue"}}}),
+            false,
+            true,
+        ),
+        (
+            "its name",
+            json!({"allowedNamespaces": {"matchExpressions": [
+                {"key": NAMESPACE_NAME, "operator": "In", "values": ["shop", "bank"]}]}}),
+            true,
+            false,
+        ),
+        (
+            "not its name",
+            json!({"allowedNamespaces": {"matchExpressions": [
+                {"key": NAMESPACE_NAME, "operator": "NotIn", "values": ["shop"]}]}}),
+            false,
+            false,
+        ),
+        (
+            "two conditions",
+            json!({"allowedNamespaces": {"matchExpressions": [
+                {"key": "team", "operator": "Exists"},
+                {"key": "frozen", "operator": "DoesNotExist"}]}}),
+            true,
+            true,
+        ),
+    ];
+    for (reason, spec, expected, needs) in cases {
+        let spec = config(spec);
+        assert_eq!(
+            check(
+                "main",
+                &spec,
+                "shop",
+                &labels,
+                &BTreeSet::new(),
+                "q",
+                &ForProvider::default()
+            )
+            .is_ok(),
+            expected,
+            "{reason}"
+        );
+        assert_eq!(needs_labels(&spec), needs, "{reason}");
+    }
+}
+
+#[test]
+fn a_refusal_contains_the_allowed_templates() {
+    let spec = config(json!({"queueNames": ["asya-{namespace}-*"]}));
+    let error = name_check(&spec, "shop", &[], "theirs").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "ClusterProviderConfig \"main\" does not allow the queue name \"theirs\" in namespace \
+         \"shop\": names must match one of [\"asya-{namespace}-*\"]"
+    );
+}
+
+#[test]
+fn a_namespaced_config_reads_its_own_secrets() {
+    let secret = |namespace: Option<&str>| SecretSelector {
+        namespace: namespace.map(str::to_owned),
+        name: "keys".to_owned(),
+    };
+    assert_eq!(own_secret("mine", "shop", &secret(None)), Ok("shop"));
+    assert_eq!(
+        own_secret("mine", "shop", &secret(Some("shop"))),
+        Ok("shop")
+    );
+    assert!(own_secret("mine", "shop", &secret(Some("bank"))).is_err());
+}
