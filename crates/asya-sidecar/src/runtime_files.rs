@@ -29,6 +29,7 @@ pub const FILES: &[RuntimeFile] = &[
     file!("adapters/_adapter.py"),
     file!("adapters/_client.py"),
     file!("adapters/_open_inference.py"),
+    file!("adapters/_openai_stream.py"),
     file!("adapters/_settings.py"),
     file!("adapters/_tensors.py"),
     file!("adapters/errors.py"),
