@@ -1,7 +1,5 @@
 //! Queues in which messages wait that are tried again.
 
-use std::collections::BTreeSet;
-
 use provider_asya::transport::rabbitmq::definition::QueueDefinition;
 use provider_asya::transport::{Depth, ExternalQueue as _, TransportError};
 use serde_json::json;
