@@ -4,9 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use jiff::SignedDuration;
+use jiff::civil::{DateTime, date};
 use serde::{Deserialize, Deserializer};
 
-const SECONDS_PER_DAY: i64 = 86_400;
+/// The beginning of 1970.
+const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
 
 /// A second, counted from 1970-01-01T00:00:00Z.
 ///
@@ -53,87 +56,27 @@ impl FromStr for Time {
     }
 }
 
-/// `YYYY-MM-DDThh:mm:ssZ`; a fraction of a second is left out.
+/// Reads `YYYY-MM-DDThh:mm:ssZ`; a fraction of a second is dropped. Other notations of the same time,
+/// which jiff reads too, are refused: Kubernetes does not write them.
 fn read(text: &str) -> Option<Time> {
-    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
-    let time = match time.split_once('.') {
-        Some((whole, fraction)) => number(fraction).map(|_| whole)?,
-        None => time,
+    let text = text.strip_suffix('Z')?;
+    let whole = match text.split_once('.') {
+        Some((whole, fraction)) => {
+            let is_number = !fraction.is_empty() && fraction.bytes().all(|b| b.is_ascii_digit());
+            is_number.then_some(whole)?
+        }
+        None => text,
     };
-    let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
-    let [hour, minute, second] = numbers(time, ':', [2, 2, 2])?;
-    let is_valid = (1..=12).contains(&month)
-        && (1..=length_of_month(year, month)).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second < 60;
-    let seconds = days(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second;
-    is_valid.then_some(Time(seconds))
-}
-
-/// Three numbers of so many digits each.
-fn numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[i64; 3]> {
-    let mut parts = text.split(separator);
-    let mut numbers = [0; 3];
-    for (read, digits) in numbers.iter_mut().zip(digits) {
-        *read = parts
-            .next()
-            .filter(|part| part.len() == digits)
-            .and_then(number)?;
-    }
-    parts.next().is_none().then_some(numbers)
-}
-
-/// The value of one and more digits, of the first nine where there are more.
-fn number(digits: &str) -> Option<i64> {
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| {
-        digits
-            .bytes()
-            .take(9)
-            .fold(0, |value, byte| value * 10 + i64::from(byte - b'0'))
-    })
-}
-
-fn length_of_month(year: i64, month: i64) -> i64 {
-    let (next_year, next_month) = (year + month / 12, month % 12 + 1);
-    days(next_year, next_month, 1) - days(year, month, 1)
-}
-
-/// Days from 1970-01-01 to that date, by years that begin in March: the leap day is
-/// then the last of a year, and months before it have lengths that repeat.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-/// The date so many days after 1970-01-01: the inverse of [`days`].
-fn date(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_of_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_of_march + 2) / 5 + 1;
-    let month = (month_of_march + 2) % 12 + 1;
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
+    let time: DateTime = whole.parse().ok()?;
+    let time = Time(EPOCH.duration_until(time).as_secs());
+    (time.to_string().strip_suffix('Z') == Some(whole)).then_some(time)
 }
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = date(self.0.div_euclid(SECONDS_PER_DAY));
-        let second = self.0.rem_euclid(SECONDS_PER_DAY);
-        let (hour, minute) = (second / 3600, second / 60 % 60);
-        let second = second % 60;
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
-        )
+        // Times outside of the calendar's four-digit years are cut to its last day.
+        let time = EPOCH.saturating_add(SignedDuration::from_secs(self.0));
+        write!(f, "{}", time.strftime("%Y-%m-%dT%H:%M:%SZ"))
     }
 }
 
