@@ -8,7 +8,7 @@ use function_kit::{FACTS_KEY, Facts};
 use merge::{FieldPath, Segment};
 use serde_json::{Map, Value};
 
-use crate::explain::{Contradiction, Field, Origin, explain};
+use crate::explain::{Conflict, Field, Origin, explain};
 use pipeline::{EngineError, Functions, Inputs, Object, RenderError, render};
 
 /// The result of rendering an actor.
@@ -39,7 +39,7 @@ pub(crate) struct Refusal {
     /// One line for each error.
     pub(crate) messages: Vec<String>,
     /// Conflicts between flavors.
-    pub(crate) contradictions: Vec<Contradiction>,
+    pub(crate) conflicts: Vec<Conflict>,
 }
 
 /// Runs the steps on an actor.
@@ -48,7 +48,7 @@ pub(crate) fn render_actor(inputs: &Inputs, functions: &Functions) -> RenderResu
     match render(inputs, functions) {
         Err(error) => RenderResult::Refused(Refusal {
             messages: messages(&error),
-            contradictions: explanation.contradictions,
+            conflicts: explanation.conflicts,
         }),
         Ok(rendered) => {
             let context = rendered.context.as_ref();

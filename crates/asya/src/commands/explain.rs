@@ -87,7 +87,7 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
                 for fault in &explanation.faults {
                     printer.error(format_args!("{name}: {fault}"));
                 }
-                if !explanation.contradictions.is_empty() {
+                if !explanation.conflicts.is_empty() {
                     printer.hint("keep the field in one of the flavors, or set it in the actor");
                 }
                 let status = if explanation.faults.is_empty() {
@@ -116,7 +116,7 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
 /// What is worth writing of the explanations.
 fn text(explanations: &[Explanation], form: Form) -> Result<String, String> {
     let says_something = |explanation: &&Explanation| {
-        !(explanation.fields.is_empty() && explanation.contradictions.is_empty())
+        !(explanation.fields.is_empty() && explanation.conflicts.is_empty())
     };
     match form {
         Form::Table => {

@@ -83,7 +83,7 @@ impl<'a> Comparer<'a> {
             pods: Vec::new(),
             queue: Vec::new(),
             faults: Vec::new(),
-            contradictions: Vec::new(),
+            conflicts: Vec::new(),
             warnings: Vec::new(),
             sources: self.sources.clone(),
         }
@@ -105,7 +105,7 @@ impl<'a> Comparer<'a> {
         };
         let mut change = self.change(kind);
         change.faults = refusal.messages;
-        change.contradictions = refusal.contradictions;
+        change.conflicts = refusal.conflicts;
         let alone = self.alone(observed, |result| {
             matches!(result, Some(RenderResult::Refused(_)))
         });

@@ -25,7 +25,7 @@ pub use side::{ActorId, Side, Source, Version};
 use self::comparer::{Comparer, Verdict};
 use self::effects::Objects;
 use self::side::{Sides, flavors};
-use crate::explain::{Contradiction, Origin};
+use crate::explain::{Conflict, Origin};
 use pipeline::Object;
 
 /// What differs between two sides.
@@ -80,7 +80,7 @@ pub struct ActorChange {
     /// Why it is refused; if it is fixed, why it was refused before.
     pub faults: Vec<String>,
     /// Conflicts between flavors on the new side.
-    pub contradictions: Vec<Contradiction>,
+    pub conflicts: Vec<Conflict>,
     /// New warnings in its conditions, as `Condition: message`.
     pub warnings: Vec<String>,
     /// Changed sources that cause it.

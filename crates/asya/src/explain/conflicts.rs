@@ -14,7 +14,7 @@ use super::{HIDDEN, at};
 
 /// Flavors that contradict each other on one field.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Contradiction {
+pub struct Conflict {
     /// The field.
     pub path: FieldPath,
     /// Every flavor that sets it, in the order of the actor's list.
@@ -34,7 +34,7 @@ pub struct Side {
 pub(super) fn all<'a>(
     inputs: &Inputs,
     diagnostics: impl IntoIterator<Item = &'a Diagnostic>,
-) -> Vec<Contradiction> {
+) -> Vec<Conflict> {
     let flavors = Flavors::of(inputs);
     let conflicts = diagnostics.into_iter().filter(|diagnostic| {
         matches!(
@@ -48,7 +48,7 @@ pub(super) fn all<'a>(
     let named: Vec<&str> = named.filter_map(Value::as_str).collect();
     paths
         .into_iter()
-        .map(|path| Contradiction {
+        .map(|path| Conflict {
             path: in_spec(path),
             sides: named
                 .iter()

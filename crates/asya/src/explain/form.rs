@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::table::{columns, shown};
 
-use super::{Contradiction, Derived, Explanation, Field, Origin};
+use super::{Conflict, Derived, Explanation, Field, Origin};
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,10 +24,10 @@ impl fmt::Display for Origin {
 /// The explanation as tables for people.
 pub fn table(explanation: &Explanation) -> String {
     let mut text = format!("{} in {}\n", explanation.actor, explanation.namespace);
-    if !explanation.contradictions.is_empty() {
-        let sides = explanation.contradictions.iter().flat_map(|contradiction| {
-            let path = contradiction.path.to_string();
-            let sides = contradiction.sides.iter();
+    if !explanation.conflicts.is_empty() {
+        let sides = explanation.conflicts.iter().flat_map(|conflict| {
+            let path = conflict.path.to_string();
+            let sides = conflict.sides.iter();
             sides.map(move |side| [path.clone(), side.flavor.clone(), shown(&side.value)])
         });
         columns(["FIELD", "FLAVOR", "VALUE"], sides, &mut text);
@@ -54,7 +54,7 @@ pub fn document(explanation: &Explanation) -> Value {
         namespace,
         fields,
         derived,
-        contradictions,
+        conflicts,
         faults,
         diagnostics,
     } = explanation;
@@ -62,7 +62,7 @@ pub fn document(explanation: &Explanation) -> Value {
     let lists: [(&str, Vec<Value>); 5] = [
         ("fields", fields.iter().map(field).collect()),
         ("derived", derived.iter().map(derivation).collect()),
-        ("conflicts", contradictions.iter().map(conflict).collect()),
+        ("conflicts", conflicts.iter().map(conflict).collect()),
         ("errors", faults.iter().map(|fault| json!(fault)).collect()),
         (
             "diagnostics",
@@ -103,12 +103,12 @@ fn derivation(derived: &Derived) -> Value {
 }
 
 /// A conflict for programs.
-pub(crate) fn conflict(contradiction: &Contradiction) -> Value {
-    let sides = contradiction.sides.iter();
+pub(crate) fn conflict(conflict: &Conflict) -> Value {
+    let sides = conflict.sides.iter();
     let sides = sides.map(|side| json!({"flavor": side.flavor, "value": side.value}));
     json!({
-        "path": contradiction.path.to_json(),
-        "field": contradiction.path.to_string(),
+        "path": conflict.path.to_json(),
+        "field": conflict.path.to_string(),
         "sides": sides.collect::<Vec<_>>(),
     })
 }

@@ -17,7 +17,7 @@ use function_kit::{FACTS_KEY, Facts, PLATFORM_KEY, SPEC_KEY, redacted, value};
 use merge::{FieldPath, Segment};
 use serde_json::{Map, Value};
 
-pub use conflicts::{Contradiction, Side};
+pub use conflicts::{Conflict, Side};
 pub use derived::Derived;
 pub(crate) use form::{conflict, origin};
 pub use form::{document, table};
@@ -42,7 +42,7 @@ pub struct Explanation {
     /// What follows from the fields.
     pub derived: Vec<Derived>,
     /// Where flavors contradict each other; nothing else is known then.
-    pub contradictions: Vec<Contradiction>,
+    pub conflicts: Vec<Conflict>,
     /// What is wrong, one line each.
     pub faults: Vec<String>,
     /// What the steps have found.
@@ -108,7 +108,7 @@ pub fn explain(inputs: &Inputs, functions: &Functions) -> Result<Explanation, Re
             };
             let errors = facts(&left).diagnostics.into_iter();
             explanation.diagnostics = errors.map(|note| note.diagnostic).collect();
-            explanation.contradictions = conflicts::all(&inputs, &explanation.diagnostics);
+            explanation.conflicts = conflicts::all(&inputs, &explanation.diagnostics);
             *left
         }
         Err(error) => return Err(error),

@@ -49,10 +49,7 @@ fn actor(actor: &ActorChange) -> Value {
             "errors",
             actor.faults.iter().map(|fault| json!(fault)).collect(),
         ),
-        (
-            "conflicts",
-            actor.contradictions.iter().map(conflict).collect(),
-        ),
+        ("conflicts", actor.conflicts.iter().map(conflict).collect()),
         (
             "warnings",
             actor
