@@ -20,7 +20,7 @@ FROM scratch AS program
 COPY --from=build /out/program /program
 # For provider-asya and asya-sidecar; functions call nobody.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
-EXPOSE 8080 9443 9464
+EXPOSE 8080 9443
 USER 2000:2000
 ENTRYPOINT ["/program"]
 

@@ -22,7 +22,7 @@ pub enum Outcome {
     failed,
     /// An end actor has failed on it: it goes to the dead-letter queue.
     rejected,
-    /// Given back: the runtime has gone, or the sidecar ends.
+    /// Given back: the runtime is dead, or the sidecar ends.
     returned,
     /// The connection to the broker was lost while it was processed: it is delivered again.
     lost,

@@ -251,7 +251,7 @@ async fn a_missing_exchange_loses_nothing() {
     let pod = Pod::start(&rabbit.environment("a"));
     pod.ready().await;
     let path = format!("exchanges/{}/{EXCHANGE}", rabbit.vhost);
-    // The message is in the queue before the exchange is gone: the handler holds it.
+    // The message is in the queue before the exchange is deleted: the handler holds it.
     let release = pod.release_file("go");
     let held = json!({"do": "hold", "release": release});
     rabbit.send("a", &envelope("m", "a", &[], &held)).await;

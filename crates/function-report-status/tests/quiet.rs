@@ -1,4 +1,4 @@
-//! A pass that finds nothing new says nothing new.
+//! A reconcile that observes nothing new changes nothing.
 //!
 //! Crossplane stores what a reconcile says and makes another one of it. If that one said
 //! anything else, each would lead to the next.

@@ -11,7 +11,7 @@
 //! reports both in [`AtProvider`], together with [`AtProvider::target_ref`], what they
 //! were found for: the functions use nothing of an answer about another target. A
 //! target that is found no longer keeps the last answer; only [`TARGET_RESOLVED`] says
-//! that it is gone. So nothing that runs is taken down because a target is made anew.
+//! that it was deleted. So nothing that runs is taken down because a target is made anew.
 //!
 //! # Injecting
 //! With [`Strategy::Inject`] the provider applies the template into the resolved
@@ -31,7 +31,7 @@
 //! workload.
 //!
 //! # Conflicts
-//! What was applied and is gone was removed by another controller: that is counted in
+//! What was applied and is missing was removed by another controller: that is counted in
 //! [`AtProvider::conflict_count`] and put back after a while that doubles; after more
 //! than [`CONFLICTS_MAX`] the provider stops until the spec changes. A quiet hour
 //! ([`QUIET_SECONDS`]) starts the count anew.

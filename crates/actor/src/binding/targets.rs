@@ -234,7 +234,7 @@ pub const SELDON_SERVER: TargetKind = TargetKind {
 };
 
 /// Seldon Core 1's SeldonDeployment makes one Deployment for each predictor. A
-/// three-way comparison passes over foreign containers. It has `/scale` and tells
+/// three-way comparison ignores foreign containers. It has `/scale` and reports
 /// `status.address.url`.
 /// Source: SeldonIO/seldon-core v1.18, `operator/controllers/seldondeployment_controller.go`.
 pub const SELDON_DEPLOYMENT: TargetKind = TargetKind {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::facts::{Facts, Patience, Scaler, desired};
 use super::pod::Pod;
-use super::signal::{self, Finding, Look};
+use super::signal::{self, Finding, PodView};
 use super::startup;
 use super::{AtProvider, ForeignScaler, LastScale, Mounted, Signal, Time, volumes};
 use crate::status::StatusReason;
@@ -45,14 +45,14 @@ pub fn classify(facts: &Facts<'_>, before: &AtProvider, patience: &Patience, now
     let desired = facts
         .workload
         .map(|workload| desired(workload, scalers.as_deref().unwrap_or_default()));
-    let present = present(facts).into_iter().map(|pod| Look {
+    let present = present(facts).into_iter().map(|pod| PodView {
         pod,
         obstacles: facts.obstacles,
         patience,
         now,
     });
-    let present: Vec<Look<'_>> = present.collect();
-    let pods: Vec<&Pod> = present.iter().map(|look| look.pod).collect();
+    let present: Vec<PodView<'_>> = present.collect();
+    let pods: Vec<&Pod> = present.iter().map(|view| view.pod).collect();
     let scaled = scaled(before, desired, now);
     let startup = startup::under_way(scaled.as_ref(), before, ready, desired, &pods, now);
     // Only where it matters: each change of this status starts a reconcile of the actor.
@@ -73,9 +73,9 @@ pub fn classify(facts: &Facts<'_>, before: &AtProvider, patience: &Patience, now
             None => before.foreign_scaler.clone(),
         },
     };
-    let turns = present.iter().flat_map(|look| {
-        let of_volumes = volumes::turns(look.pod, patience, now);
-        signal::turns(look.pod, patience).chain(of_volumes)
+    let turns = present.iter().flat_map(|view| {
+        let of_volumes = volumes::turns(view.pod, patience, now);
+        signal::turns(view.pod, patience).chain(of_volumes)
     });
     let turns = turns.chain(startup.map(|startup| startup.deadline));
     Verdict {
@@ -156,7 +156,7 @@ fn scaled(before: &AtProvider, desired: Option<u32>, now: Time) -> Option<LastSc
 /// What is wrong with the pods: the first reason that is true of any of them. Where they
 /// differ in what they say of it, what was said before stays; else most pods are right,
 /// then the alphabet.
-fn trouble(pods: &[Look<'_>], before: Option<&Signal>, now: Time) -> Option<Signal> {
+fn trouble(pods: &[PodView<'_>], before: Option<&Signal>, now: Time) -> Option<Signal> {
     let found: Vec<(usize, StatusReason, Finding)> = pods.iter().filter_map(signal::of).collect();
     let (first, reason) = found
         .iter()

@@ -36,7 +36,7 @@ pub struct Facts<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     /// Time that a pod has to mount its volumes before somebody looks at what it mounts.
-    pub look: Duration,
+    pub inspection: Duration,
     /// Time that it has before its volumes or its network count as broken.
     pub mount: Duration,
     /// Time that a container must run after a restart before its crashes are forgotten.
@@ -46,7 +46,7 @@ pub struct Patience {
 impl Default for Patience {
     fn default() -> Self {
         Self {
-            look: Duration::from_secs(10),
+            inspection: Duration::from_secs(10),
             mount: Duration::from_mins(1),
             settle: Duration::from_mins(1),
         }
@@ -139,7 +139,7 @@ impl Scaler {
 ///
 /// At 0 an HPA does nothing: KEDA or a user has set that. What an HPA wants counts only
 /// while it speaks of the replicas that there are now; it looks every 15 s, and its last
-/// word before a nap would be taken for the first one after it.
+/// value from before a scale-down to 0 would be taken for the first one after it.
 pub(super) fn desired(workload: &Workload, scalers: &[&Scaler]) -> u32 {
     let asked = workload.replicas.unwrap_or(1);
     if asked == 0 {

@@ -35,29 +35,29 @@ const CRASH_LOOP: &str = "CrashLoopBackOff";
 const LOOP: u32 = 2;
 
 /// When a row of the table applies.
-type Rule = fn(&Look<'_>) -> Option<Finding>;
+type Rule = fn(&PodView<'_>) -> Option<Finding>;
 
 /// The words for pods, in their order among the words of the STATUS column.
 const TABLE: [(StatusReason, Rule); 7] = [
-    (StatusReason::ConfigError, |look| look.waits_for(&CONFIG)),
+    (StatusReason::ConfigError, |view| view.waits_for(&CONFIG)),
     (StatusReason::VolumeError, volumes::fault),
     (StatusReason::ImagePullError, unpulled),
-    (StatusReason::SidecarError, |look| {
-        look.fails(|name| name == SIDECAR_CONTAINER)
+    (StatusReason::SidecarError, |view| {
+        view.fails(|name| name == SIDECAR_CONTAINER)
     }),
-    (StatusReason::RuntimeError, |look| {
-        look.fails(|name| name == RUNTIME_CONTAINER)
+    (StatusReason::RuntimeError, |view| {
+        view.fails(|name| name == RUNTIME_CONTAINER)
     }),
     (StatusReason::PendingResources, unscheduled),
-    (StatusReason::WorkloadError, |look| {
-        look.fails(|_| true)
-            .or_else(|| Some(look.waits_for(&SANDBOX)?.without_container()))
+    (StatusReason::WorkloadError, |view| {
+        view.fails(|_| true)
+            .or_else(|| Some(view.waits_for(&SANDBOX)?.without_container()))
     }),
 ];
 
 /// A pod, and what is known beside it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Look<'a> {
+pub(super) struct PodView<'a> {
     pub(super) pod: &'a Pod,
     pub(super) obstacles: &'a BTreeMap<Mounted, Obstacle>,
     pub(super) patience: &'a Patience,
@@ -101,9 +101,9 @@ impl Finding {
 }
 
 /// The reason for what is wrong with the pod, with its place in the table.
-pub(super) fn of(look: &Look<'_>) -> Option<(usize, StatusReason, Finding)> {
+pub(super) fn of(view: &PodView<'_>) -> Option<(usize, StatusReason, Finding)> {
     let mut rows = TABLE.iter().enumerate();
-    rows.find_map(|(place, (reason, rule))| Some((place, *reason, rule(look)?)))
+    rows.find_map(|(place, (reason, rule))| Some((place, *reason, rule(view)?)))
 }
 
 /// Whether a container of the pod crashes, or has no image.
@@ -120,7 +120,7 @@ pub(super) fn turns(pod: &Pod, patience: &Patience) -> impl Iterator<Item = Time
     containers.filter_map(|container| settled(container, patience))
 }
 
-impl Look<'_> {
+impl PodView<'_> {
     /// The first container that waits for one of these reasons.
     pub(super) fn waits_for(&self, reasons: &[&str]) -> Option<Finding> {
         self.pod.container_statuses().find_map(|container| {
@@ -144,14 +144,14 @@ impl Look<'_> {
 }
 
 /// The first container whose image cannot be pulled; the message names the image.
-fn unpulled(look: &Look<'_>) -> Option<Finding> {
-    let mut containers = look.pod.container_statuses();
+fn unpulled(view: &PodView<'_>) -> Option<Finding> {
+    let mut containers = view.pod.container_statuses();
     containers.find_map(|container| {
         let (reason, words) = waiting_for(container)?;
         if !image::REASONS.contains(&reason) {
             return None;
         }
-        let image = look.pod.image_of(&container.name).unwrap_or_default();
+        let image = view.pod.image_of(&container.name).unwrap_or_default();
         let (cause, is_vague) = image::cause(words);
         let cause = if cause.is_empty() { reason } else { cause };
         let message = if cause.contains(image) {
@@ -167,8 +167,8 @@ fn unpulled(look: &Look<'_>) -> Option<Finding> {
 }
 
 /// Why there is no node for the pod.
-fn unscheduled(look: &Look<'_>) -> Option<Finding> {
-    let scheduled = look.pod.condition("PodScheduled")?;
+fn unscheduled(view: &PodView<'_>) -> Option<Finding> {
+    let scheduled = view.pod.condition("PodScheduled")?;
     let words = match (scheduled.reason.as_str(), scheduled.message.as_str()) {
         ("", "") => "no node is found for it",
         (reason, "") => reason,
@@ -289,11 +289,11 @@ mod tests {
             message,
         };
         let traceback = format!("{}KeyError: 'ö'\n", "File \"ö.py\"\n".repeat(50));
-        let told = end(&ended(traceback));
-        assert!(told.starts_with("exit code 1: …"), "{told}");
-        assert!(told.ends_with("KeyError: 'ö'"), "{told}");
-        assert!(told.chars().count() <= MESSAGE_MAX, "{told}");
-        assert_eq!(quote(&told), told);
+        let text = end(&ended(traceback));
+        assert!(text.starts_with("exit code 1: …"), "{text}");
+        assert!(text.ends_with("KeyError: 'ö'"), "{text}");
+        assert!(text.chars().count() <= MESSAGE_MAX, "{text}");
+        assert_eq!(quote(&text), text);
         assert_eq!(end(&ended("no\n".to_owned())), "exit code 1: no");
     }
 }

@@ -10,7 +10,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::pod::Pod;
-use super::signal::{Finding, Look};
+use super::signal::{Finding, PodView};
 use super::{Patience, Time};
 
 /// Waiting reasons of volumes. Source: cri-api, `pkg/errors`.
@@ -150,7 +150,7 @@ impl Pod {
 
 /// What the pod mounts, once it is time to check that.
 pub(super) fn questions(pod: &Pod, patience: &Patience, now: Time) -> Vec<Mounted> {
-    let is_slow = |(since, _): (Time, bool)| since.after(patience.look) <= now;
+    let is_slow = |(since, _): (Time, bool)| since.after(patience.inspection) <= now;
     if pod.waits_for_claims() || pod.stalled().is_some_and(is_slow) {
         pod.mounted().collect()
     } else {
@@ -163,7 +163,7 @@ pub(super) fn turns(pod: &Pod, patience: &Patience, now: Time) -> Vec<Time> {
     let again = now.after(patience.mount);
     match pod.stalled() {
         Some((since, _)) => vec![
-            since.after(patience.look),
+            since.after(patience.inspection),
             since.after(patience.mount),
             again,
         ],
@@ -173,9 +173,9 @@ pub(super) fn turns(pod: &Pod, patience: &Patience, now: Time) -> Vec<Time> {
 }
 
 /// What is wrong with the pod's volumes.
-pub(super) fn fault(look: &Look<'_>) -> Option<Finding> {
-    let pod = look.pod;
-    if let Some(found) = look.waits_for(&REASONS) {
+pub(super) fn fault(view: &PodView<'_>) -> Option<Finding> {
+    let pod = view.pod;
+    if let Some(found) = view.waits_for(&REASONS) {
         return Some(found);
     }
     let (waits, stalled) = (pod.waits_for_claims(), pod.stalled());
@@ -187,17 +187,17 @@ pub(super) fn fault(look: &Look<'_>) -> Option<Finding> {
     // A claim may rightly wait for the pod's node, so one that is missing is reported first.
     let obstacles = pod
         .mounted()
-        .filter_map(|mounted| Some((look.obstacles.get(&mounted)?, mounted)));
+        .filter_map(|mounted| Some((view.obstacles.get(&mounted)?, mounted)));
     let obstacle = obstacles.min_by_key(|(obstacle, mounted)| {
         let name = format!("{:?}", mounted.name);
         let is_told = words.is_some_and(|words| words.contains(&name));
         (!is_told, **obstacle != Obstacle::Missing)
     });
     let obstacle = obstacle.map(|(obstacle, mounted)| format!("{mounted} {obstacle}"));
-    let patience = look.patience.mount;
+    let patience = view.patience.mount;
     let kubelet = || {
         let (since, is_certain) = stalled?;
-        (is_certain && since.after(patience) <= look.now).then(|| {
+        (is_certain && since.after(patience) <= view.now).then(|| {
             format!(
                 "no container could be started in the first {} s on its node: a volume cannot be mounted, or \
                  the node's network fails; the events of the pod tell which",

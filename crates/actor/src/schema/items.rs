@@ -1,7 +1,7 @@
 //! Lists and maps that Kubernetes defines.
 //!
 //! Their keys are kept whole, also those that this program does not know. What
-//! is declared here is what rules look at: a rule may name only declared fields,
+//! is declared here is what rules read: a rule may name only declared fields,
 //! even where all are kept.
 
 use std::borrow::Cow;

@@ -2,7 +2,7 @@
 //!
 //! They differ in what *not set* means: there a field is absent, never `null`,
 //! and it has no default, for the API server would fill it in before the merge
-//! and so beat every flavor. A map that may hold anything says so in a word of
+//! and so beat every flavor. A map that may hold anything is marked by a keyword of
 //! Kubernetes' own, else its content would be cut off.
 
 use schemars::generate::SchemaSettings;

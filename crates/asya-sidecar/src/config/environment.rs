@@ -36,7 +36,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Whether the name or URL is that of a FIFO queue: SQS tells them by the end of their names.
+/// Whether the name or URL is that of a FIFO queue: SQS marks them by a suffix.
 #[expect(
     clippy::case_sensitive_file_extension_comparisons,
     reason = "names of queues are case-sensitive, and no names of files"

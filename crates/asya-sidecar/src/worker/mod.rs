@@ -46,7 +46,7 @@ enum End {
     Settled,
     /// It is settled, and the runtime may still be at work on it.
     TimedOut,
-    /// The runtime has gone: the message goes back.
+    /// The runtime is dead: the message goes back.
     RuntimeLost,
 }
 

@@ -204,7 +204,7 @@ fn platform(setting: &str) -> Origin {
 
 impl Resolved<'_> {
     /// The platform's settings; nothing is set where they cannot be read, which
-    /// resolve-flavors has told.
+    /// resolve-flavors has reported.
     pub(super) fn platform(&self) -> Platform {
         Platform::parse(Value::Object(self.platform.clone())).unwrap_or_default()
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::document::Document;
 use super::finding::{Check, Finding};
 
-/// Kubernetes' word for a map that may hold anything.
+/// Kubernetes' keyword for a map that may hold anything.
 const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 

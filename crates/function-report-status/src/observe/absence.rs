@@ -45,7 +45,7 @@ enum Why {
     Refused { describe: String },
     /// Applying it ended the reconcile before this one.
     Failed { words: String },
-    /// It is gone, and this reconcile makes it again.
+    /// It was deleted, and this reconcile creates it again.
     Gone,
 }
 
@@ -101,7 +101,7 @@ impl Why {
                 "the API server refused {objects}: its words are in the events of '{describe}'"
             ),
             Self::Failed { words } => words.clone(),
-            Self::Gone => format!("gone and being made again: {objects}"),
+            Self::Gone => format!("deleted and being created again: {objects}"),
         }
     }
 }

@@ -131,8 +131,9 @@ impl RabbitMq {
                 // The broker ends a consumer whose queue is deleted.
                 Ok(None) => return Err(Some("cancelled by the broker".to_owned())),
                 Err(_) => {
-                    let looking = tokio::time::timeout(ANSWER_TIMEOUT, self.look(&consuming.probe));
-                    let (messages, consumers) = match looking.await {
+                    let inspection =
+                        tokio::time::timeout(ANSWER_TIMEOUT, self.inspect(&consuming.probe));
+                    let (messages, consumers) = match inspection.await {
                         Ok(Ok(found)) => found,
                         Ok(Err(error)) => return Err(Some(error.to_string())),
                         Err(_) => {
@@ -163,7 +164,7 @@ impl RabbitMq {
     }
 
     /// How many messages the queue has ready, and how many consumers.
-    async fn look(&self, probe: &Channel) -> lapin::Result<(u32, u32)> {
+    async fn inspect(&self, probe: &Channel) -> lapin::Result<(u32, u32)> {
         let passive = QueueDeclareOptions {
             passive: true,
             ..QueueDeclareOptions::default()
@@ -178,7 +179,7 @@ impl RabbitMq {
     /// ends the channel, and with it every delivery that is not yet acknowledged.
     async fn consume(&self, link: &Link, kept: Option<Consuming>) -> lapin::Result<Consuming> {
         let probe = link.channel().await?;
-        self.look(&probe).await?;
+        self.inspect(&probe).await?;
         let kept = kept.filter(|kept| kept.channel.status().connected());
         let (channel, unsettled) = if let Some(kept) = kept
             .as_ref()

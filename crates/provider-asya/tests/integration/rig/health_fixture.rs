@@ -248,7 +248,7 @@ fn start_controller(client: Client, metrics: Arc<Metrics>) -> JoinHandle<()> {
     let timings = Timings {
         health_interval: INTERVAL,
         patience: Patience {
-            look: Duration::from_secs(1),
+            inspection: Duration::from_secs(1),
             mount: Duration::from_secs(3),
             settle: Duration::from_secs(3),
         },
