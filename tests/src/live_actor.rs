@@ -11,12 +11,11 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use serde_json::{Value, json};
 use test_cluster::crossplane::condition;
 
-/// The kinds of which a Standalone actor that scales has objects.
-const KINDS: [(&str, &str); 6] = [
+/// The kinds of which a Standalone actor that scales has objects, with our own sidecar.
+const KINDS: [(&str, &str); 5] = [
     (PROVIDER_API_VERSION, "Queue"),
     (PROVIDER_API_VERSION, "ActorHealth"),
     ("apps/v1", "Deployment"),
-    ("v1", "ConfigMap"),
     (KEDA_API_VERSION, "ScaledObject"),
     (KEDA_API_VERSION, "TriggerAuthentication"),
 ];
