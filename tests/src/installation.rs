@@ -22,7 +22,7 @@ use test_cluster::{PATIENCE, components, namespace, objects, until};
 
 use crate::examples::documents;
 use crate::function::{Function, reserve_addresses};
-use crate::packages::{AMD64, package, programs, stand_ins};
+use crate::packages::{AMD64, metadata_of, package, programs, stand_ins};
 use crate::program::talk;
 use crate::stack::Stack;
 
@@ -197,7 +197,7 @@ fn is_healthy(package: &Value) -> bool {
 
 /// The functions that a Configuration depends on.
 fn functions_of(configuration: &str) -> Vec<String> {
-    let file = format!("package/{configuration}/crossplane.yaml");
+    let file = metadata_of(configuration);
     let package = documents(&components::repository().join(file)).remove(0);
     let needed = package["spec"]["dependsOn"].as_array();
     let needed = needed.into_iter().flatten();

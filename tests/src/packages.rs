@@ -24,6 +24,14 @@ pub fn programs() -> impl Iterator<Item = &'static str> {
     PROGRAMS.into_iter().chain(["provider-asya"])
 }
 
+/// The file with a Configuration's package metadata: the main one's is at the top of the repository.
+pub fn metadata_of(configuration: &str) -> String {
+    match configuration {
+        "asya" => "crossplane.yaml".to_owned(),
+        other => format!("package/{other}/crossplane.yaml"),
+    }
+}
+
 /// A folder with a program for that machine under each name, headers without a body; no two are
 /// alike.
 ///

@@ -5,6 +5,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use test_cluster::components;
 use tests::examples::documents;
+use tests::packages::metadata_of;
 use tests::program::{repository, talk};
 
 /// The steps of the pipeline, in their order.
@@ -82,14 +83,6 @@ fn each_definition_finds_its_composition() {
     assert_eq!(one_step[0]["input"], Value::Null, "all steps run");
     let bootstrap = &pipelines[0][0]["requirements"];
     assert_eq!(one_step[0]["requirements"], *bootstrap);
-}
-
-/// The file with a Configuration's package metadata: the main one's is at the top of the repository.
-fn metadata_of(configuration: &str) -> String {
-    match configuration {
-        "asya" => "crossplane.yaml".to_owned(),
-        other => format!("package/{other}/crossplane.yaml"),
-    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use tests::examples::documents;
 use tests::manifests::files_below;
+use tests::packages::metadata_of;
 use tests::program::{self, asya, repository, talk};
 
 /// The Configurations, of which a cluster has one.
@@ -34,10 +35,7 @@ fn package(object: &Value) -> (&str, &str) {
 #[test]
 fn dependencies_of_a_configuration_are_installed_under_the_names_that_crossplane_gives() {
     for configuration in CONFIGURATIONS {
-        let metadata = match configuration {
-            "asya" => "crossplane.yaml".to_owned(),
-            other => format!("package/{other}/crossplane.yaml"),
-        };
+        let metadata = metadata_of(configuration);
         let metadata = documents(&repository().join(metadata)).remove(0);
         let depends_on = metadata["spec"]["dependsOn"].as_array().unwrap();
         let mut expected: BTreeSet<String> = depends_on
