@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use function_kit::value::{self, struct_to_json};
-use function_kit::{FACTS_KEY, Facts};
+use function_kit::Facts;
 use merge::{FieldPath, Segment};
 use serde_json::{Map, Value};
 
@@ -51,11 +50,7 @@ pub(crate) fn render_actor(inputs: &Inputs, functions: &Functions) -> RenderResu
             conflicts: explanation.conflicts,
         }),
         Ok(rendered) => {
-            let context = rendered.context.as_ref();
-            let facts: Facts = context
-                .and_then(|context| value::map(context, &[FACTS_KEY]))
-                .and_then(|facts| serde_json::from_value(struct_to_json(facts)).ok())
-                .unwrap_or_default();
+            let facts = Facts::from_context(rendered.context.as_ref());
             let notes = facts.diagnostics.into_iter();
             RenderResult::Rendered(Box::new(RenderedActor {
                 composite: rendered.composite,

@@ -2,8 +2,11 @@
 
 use actor::diagnostic::{Diagnostic, Location, Severity};
 use merge::{FieldPath, Provenance};
+use pbjson_types::Struct;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+
+use crate::{FACTS_KEY, value};
 
 /// Travels in the context under [`crate::FACTS_KEY`], on Fatal answers too.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -34,6 +37,14 @@ pub struct Note {
 }
 
 impl Facts {
+    /// The facts in a context, as a step left them; none where it holds none or those of another form.
+    pub fn from_context(context: Option<&Struct>) -> Self {
+        let facts = context.and_then(|context| value::map(context, &[FACTS_KEY]));
+        facts
+            .and_then(|facts| serde_json::from_value(value::struct_to_json(facts)).ok())
+            .unwrap_or_default()
+    }
+
     /// The document and field that gave `path` of the resolved spec.
     pub fn locate(&self, path: &FieldPath) -> Location {
         Location::in_spec(&self.origins, path)

@@ -13,7 +13,7 @@ use actor::diagnostic::{Code, Diagnostic};
 use actor::spec::Spec;
 use actor::{labels, queue};
 use function_kit::value::struct_to_json;
-use function_kit::{FACTS_KEY, Facts, PLATFORM_KEY, SPEC_KEY, redacted, value};
+use function_kit::{Facts, PLATFORM_KEY, SPEC_KEY, redacted, value};
 use merge::{FieldPath, Segment};
 use serde_json::{Map, Value};
 
@@ -106,7 +106,9 @@ pub fn explain(inputs: &Inputs, functions: &Functions) -> Result<Explanation, Re
             let EngineError::Fatal { left, .. } = error else {
                 return Ok(explanation);
             };
-            let errors = facts(&left).diagnostics.into_iter();
+            let errors = Facts::from_context(left.context.as_ref())
+                .diagnostics
+                .into_iter();
             explanation.diagnostics = errors.map(|note| note.diagnostic).collect();
             explanation.conflicts = conflicts::all(&inputs, &explanation.diagnostics);
             *left
@@ -117,15 +119,6 @@ pub fn explain(inputs: &Inputs, functions: &Functions) -> Result<Explanation, Re
         explanation.add(&resolved);
     }
     Ok(explanation)
-}
-
-/// The facts that the last step left.
-fn facts(outcome: &Outcome) -> Facts {
-    let context = outcome.context.as_ref();
-    let facts = context.and_then(|context| value::map(context, &[FACTS_KEY]));
-    facts
-        .and_then(|facts| serde_json::from_value(struct_to_json(facts)).ok())
-        .unwrap_or_default()
 }
 
 /// What resolve-flavors came to.
@@ -157,7 +150,7 @@ impl<'a> Resolved<'a> {
         Some(Self {
             inputs,
             document: map(struct_to_json(document)),
-            facts: facts(outcome),
+            facts: Facts::from_context(outcome.context.as_ref()),
             platform: platform.map(map).unwrap_or_default(),
         })
     }

@@ -9,8 +9,7 @@ use actor::queue::RESOURCE_NAME as QUEUE;
 use actor::spec::WorkloadKind;
 use actor::status::ConditionType;
 use actor::{ENVIRONMENT_CONFIG, labels};
-use function_kit::value::struct_to_json;
-use function_kit::{FACTS_KEY, Facts, value};
+use function_kit::{Facts, value};
 use merge::{FieldPath, Segment};
 use serde_json::{Map, Value, json};
 
@@ -65,7 +64,7 @@ pub(super) fn check(
             return None;
         }
     };
-    let facts = facts(&outcome);
+    let facts = Facts::from_context(outcome.context.as_ref());
     let documents = Documents {
         actor: document,
         world,
@@ -239,14 +238,6 @@ fn config(name: &str, data: &Value) -> Object {
         .as_object()
         .cloned()
         .map(Object::from)
-        .unwrap_or_default()
-}
-
-fn facts(outcome: &Outcome) -> Facts {
-    let context = outcome.context.as_ref();
-    let facts = context.and_then(|context| value::map(context, &[FACTS_KEY]));
-    facts
-        .and_then(|facts| serde_json::from_value(struct_to_json(facts)).ok())
         .unwrap_or_default()
 }
 
