@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
 use http_body_util::Full;
+#[cfg(feature = "tls")]
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -68,6 +69,24 @@ pub struct Gateway {
     url: Option<String>,
     actor: String,
     reports: mpsc::Sender<Report>,
+    observer: Option<Observer>,
+}
+
+/// Gets what handlers stream, in place of a gateway: the message's id, and the data as JSON.
+#[derive(Clone)]
+pub struct Observer(Arc<dyn Fn(&str, &Bytes) + Send + Sync>);
+
+impl Observer {
+    /// Calls the function on the thread of the worker, which waits for it.
+    pub fn new(function: impl Fn(&str, &Bytes) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(function))
+    }
+}
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Observer")
+    }
 }
 
 /// One report, in both forms that gateways know.
@@ -92,6 +111,18 @@ impl Gateway {
             url,
             actor: actor.to_owned(),
             reports,
+            observer: None,
+        }
+    }
+
+    /// No gateway: what handlers stream goes to an observer in this process, and nothing is reported.
+    pub fn local(actor: &str, observer: Observer) -> Self {
+        let (reports, _) = mpsc::channel(1);
+        Self {
+            url: None,
+            actor: actor.to_owned(),
+            reports,
+            observer: Some(observer),
         }
     }
 
@@ -117,6 +148,9 @@ impl Gateway {
 
     /// Sends on what the handler streams.
     pub fn fly(&self, envelope: &Envelope, data: &Bytes) {
+        if let Some(Observer(observe)) = &self.observer {
+            observe(envelope.id(), data);
+        }
         let Some(url) = self.url_for(envelope) else {
             return;
         };
@@ -197,7 +231,8 @@ impl Gateway {
 
     /// The gateway of a message.
     fn url_for(&self, envelope: &Envelope) -> Option<String> {
-        if envelope.header(STATUS).as_deref() == Some("off") || envelope.id().is_empty() {
+        let is_off = self.observer.is_some() || envelope.header(STATUS).as_deref() == Some("off");
+        if is_off || envelope.id().is_empty() {
             return None;
         }
         let given = envelope.header(URL).filter(|url| is_http(url));
@@ -231,9 +266,22 @@ async fn send_all(mut waiting: mpsc::Receiver<Report>) {
     }
 }
 
-type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+#[cfg(feature = "tls")]
+type Connector = HttpsConnector<HttpConnector>;
+#[cfg(not(feature = "tls"))]
+type Connector = HttpConnector;
+
+type HttpClient = Client<Connector, Full<Bytes>>;
+
+/// A client for plain HTTP.
+#[cfg(not(feature = "tls"))]
+#[expect(clippy::unnecessary_wraps, reason = "the other one can fail")]
+fn client() -> Result<HttpClient, std::convert::Infallible> {
+    Ok(Client::builder(TokioExecutor::new()).build(HttpConnector::new()))
+}
 
 /// A client that trusts the system's authorities. A system without any can still speak plain HTTP.
+#[cfg(feature = "tls")]
 fn client() -> Result<HttpClient, rustls::Error> {
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     let builder = HttpsConnectorBuilder::new();
