@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
@@ -58,23 +58,16 @@ impl Stack {
     /// # Panics
     /// When something does not start, or is not healthy in time.
     pub async fn install(configuration: &str, rights: Rights) -> Self {
-        let cluster = Cluster::start_with_a_node().await;
-        cluster.install_keda().await;
-        let crossplane = Crossplane::start_with(&cluster, rights);
-        let (crossplane, registry) = tokio::join!(crossplane, Registry::start());
-        let mut stack = Self::of(cluster, crossplane).await;
-        let publication = Publication::push(registry, configuration);
+        let mut stack = Self::start_empty(rights).await;
+        stack.push_packages(configuration);
         stack.grant(rights).await;
-        stack.apply_packages(&publication, configuration).await;
+        stack.apply_packages(configuration).await;
         for (function, address) in functions_of(configuration).iter().zip(1..) {
             let function = stack.run_function(function, address).await;
             stack.functions.push(function);
         }
-        stack.registry = Some(publication.registry);
         stack.provider_kubeconfig = stack.take_over_the_provider().await;
-        for kind in ["Function", "Provider", "Configuration"] {
-            stack.until_all_are_healthy(kind).await;
-        }
+        stack.until_packages_are_healthy().await;
         let providers = stack.packages("Provider").await;
         let providers = providers.list(&ListParams::default()).await;
         let providers = providers.expect("a list").items.len();
@@ -84,6 +77,64 @@ impl Stack {
         );
         stack.until_actors_are_served().await;
         stack
+    }
+
+    /// Starts a cluster with a node, KEDA's kinds, core with its real rights, and an empty registry;
+    /// nothing of ours is installed.
+    ///
+    /// # Panics
+    /// When something does not start.
+    pub async fn start_empty(rights: Rights) -> Self {
+        let cluster = Cluster::start_with_a_node().await;
+        cluster.install_keda().await;
+        let crossplane = Crossplane::start_with(&cluster, rights);
+        let (crossplane, registry) = tokio::join!(crossplane, Registry::start());
+        let mut stack = Self::of(cluster, crossplane).await;
+        stack.registry = Some(registry);
+        stack
+    }
+
+    /// Registry and path of pushed images.
+    pub fn registry_path(&self) -> String {
+        format!("{}/{PATH}", self.registry().host())
+    }
+
+    /// Pushes a package to the registry.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn push(&self, package: &Path, image: &str) {
+        let image = format!("{}/{image}", self.registry_path());
+        self.registry().push(package, &image);
+    }
+
+    /// Waits until all packages are installed and healthy.
+    ///
+    /// # Panics
+    /// When they are not in time.
+    pub async fn until_packages_are_healthy(&self) {
+        for kind in ["Function", "Provider", "Configuration"] {
+            self.until_all_are_healthy(kind).await;
+        }
+    }
+
+    fn registry(&self) -> &Registry {
+        self.registry.as_ref().expect("a registry")
+    }
+
+    /// Makes packages with stand-ins for their programs, and pushes a Configuration with everything that
+    /// it may depend on.
+    fn push_packages(&self, configuration: &str) {
+        let output = tempfile::tempdir().expect("a temporary folder");
+        let stand_ins = stand_ins(AMD64);
+        let stand_ins = stand_ins.path().to_str().expect("a path in UTF-8");
+        let below = self.registry_path();
+        let done = package(&below, output.path(), &["--programs", stand_ins]);
+        assert!(done.status.success(), "{}", talk(&done));
+        for name in programs().chain([configuration]) {
+            let file = output.path().join(format!("{name}.xpkg"));
+            self.push(&file, &tagged(name));
+        }
     }
 
     /// Applies what packages cannot bring.
@@ -99,10 +150,11 @@ impl Stack {
     }
 
     /// Applies the provider with its runtime config, and the Configuration, which brings the rest.
-    async fn apply_packages(&self, publication: &Publication, configuration: &str) {
+    async fn apply_packages(&self, configuration: &str) {
+        let path = self.registry_path();
         let object = |kind: &str, name: &str| {
             json!({"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name},
-                "spec": {"package": publication.image(name)}})
+                "spec": {"package": format!("{path}/{}", tagged(name))}})
         };
         let mut provider = object("Provider", PROVIDER);
         provider["spec"]["runtimeConfigRef"] = json!({"name": PROVIDER});
@@ -209,30 +261,7 @@ fn functions_of(configuration: &str) -> Vec<String> {
     functions.map(name).collect()
 }
 
-/// A Configuration in a registry, with all that it may depend on.
-struct Publication {
-    registry: Registry,
-}
-
-impl Publication {
-    fn push(registry: Registry, configuration: &str) -> Self {
-        let output = tempfile::tempdir().expect("a temporary folder");
-        let stand_ins = stand_ins(AMD64);
-        let stand_ins = stand_ins.path().to_str().expect("a path in UTF-8");
-        let below = format!("{}/{PATH}", registry.host());
-        let done = package(&below, output.path(), &["--programs", stand_ins]);
-        assert!(done.status.success(), "{}", talk(&done));
-        let publication = Self { registry };
-        let names = programs().map(str::to_owned);
-        for name in names.chain([configuration.to_owned()]) {
-            let file = output.path().join(format!("{name}.xpkg"));
-            publication.registry.push(&file, &publication.image(&name));
-        }
-        publication
-    }
-
-    fn image(&self, name: &str) -> String {
-        let (host, version) = (self.registry.host(), env!("CARGO_PKG_VERSION"));
-        format!("{host}/{PATH}/{name}:v{version}")
-    }
+/// Repository and tag of a package of ours.
+fn tagged(name: &str) -> String {
+    format!("{name}:v{}", env!("CARGO_PKG_VERSION"))
 }

@@ -114,7 +114,11 @@ impl Stack {
         }
     }
 
-    pub(crate) async fn until_actors_are_served(&self) {
+    /// Waits until the API server serves actors.
+    ///
+    /// # Panics
+    /// When it does not in time.
+    pub async fn until_actors_are_served(&self) {
         objects::api_of(&self.client, &self.actor("any", &json!({}))).await;
     }
 

@@ -3,6 +3,7 @@
 //! - `real` builds the real Crossplane programs that tests judge our output with;
 //! - `generate` writes the files that follow from the Rust types, or checks that they are fresh;
 //! - `package` makes images and Crossplane packages;
+//! - `release` makes everything that a release holds, and checks it by installing it;
 //! - `tidy` enforces what neither the compiler nor clippy can;
 //! - `deny` judges licences and sources of everything in the dependency graph;
 //! - `bench` measures the functions against a stock echo function;
@@ -24,6 +25,7 @@ mod loss;
 mod package;
 mod real;
 mod reference;
+mod release;
 mod scale;
 mod test;
 mod tidy;
@@ -59,6 +61,8 @@ enum Task {
     },
     /// Make images and Crossplane packages of everything that is installed
     Package(package::Options),
+    /// Make everything that a release holds, and install it from a registry on loopback
+    Release(release::Options),
     /// Check the project's invariants and report every violation
     Tidy,
     /// Check licences, bans and sources of the dependency graph against deny.toml
@@ -108,6 +112,7 @@ fn run(task: Task, out: &mut impl Write) -> Result<Verdict> {
         Task::Real(options) => real::run(&root, &options, out),
         Task::Generate { check } => generate::run(&root, check, out),
         Task::Package(options) => package::run(&root, &options, out),
+        Task::Release(options) => release::run(&root, &options, out),
         Task::Tidy => tidy::run(&root, out),
         Task::Deny(options) => deny::run(&root, &options, out),
         Task::Bench(options) => bench::run(&root, &options, out),

@@ -12,6 +12,7 @@ use crate::kubectl::Kubectl;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         asya install --registry registry.example.org/asya --apply\n  \
+        asya install --transport rabbitmq --with-defaults --registry registry.example.org/asya --apply\n  \
         asya install rights --binding | kubectl diff -f -\n  \
         asya install platform --transport sqs > platform.yaml      for editing\n  \
         asya install end-actors -n ml-platform --registry registry.example.org/asya --apply\n\n\
@@ -21,6 +22,10 @@ pub struct Install {
     /// Parts to install (default: rights and packages)
     #[arg(value_enum, value_name = "PART")]
     parts: Vec<Part>,
+
+    /// Install what a first actor needs: rights, packages, sample settings, end actors
+    #[arg(long, conflicts_with = "parts")]
+    with_defaults: bool,
 
     /// Apply the manifests with kubectl instead of printing them. Waits for healthy packages before
     /// parts whose kinds they bring
@@ -68,6 +73,7 @@ impl Install {
     /// The options of the installation.
     pub fn wanted(&self) -> InstallOptions {
         let parts: &[Part] = match self.parts.as_slice() {
+            [] if self.with_defaults => &Part::DEFAULTS,
             [] => &Part::DEFAULT,
             parts => parts,
         };

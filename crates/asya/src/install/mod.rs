@@ -31,7 +31,11 @@ pub enum Part {
     Rights,
     /// How packages run, and the packages of a Configuration
     Packages,
-    /// A sample to edit: credentials of the provider, the platform's settings, a flavor
+    /// A sample to edit: the platform's settings and a flavor, which are of a kind of Crossplane's
+    Settings,
+    /// A sample to edit: where the provider finds the broker, and its credentials there
+    ProviderConfig,
+    /// A sample to edit: both of these
     Platform,
     /// The actors at which routes end
     EndActors,
@@ -42,6 +46,14 @@ pub enum Part {
 impl Part {
     /// Parts that are installed by default.
     pub const DEFAULT: [Self; 2] = [Self::Rights, Self::Packages];
+
+    /// What a first actor needs.
+    pub const DEFAULTS: [Self; 4] = [
+        Self::Rights,
+        Self::Packages,
+        Self::Platform,
+        Self::EndActors,
+    ];
 
     /// The name by which it is typed.
     pub fn name(self) -> String {
@@ -56,7 +68,10 @@ impl Part {
 
     /// Whether its kinds come with the packages.
     pub fn needs_packages(self) -> bool {
-        matches!(self, Self::Platform | Self::EndActors)
+        matches!(
+            self,
+            Self::ProviderConfig | Self::Platform | Self::EndActors
+        )
     }
 }
 
@@ -176,7 +191,15 @@ fn manifest(wanted: &InstallOptions, part: Part) -> Result<Manifest, InstallErro
             file!("functions/runtime-config.yaml").to_owned(),
             edits.of_packages(wanted.configuration.packages()),
         ],
-        Part::Platform => platform(wanted.transport).map(str::to_owned).into(),
+        Part::Settings => settings(wanted.transport)
+            .map(|file| edits.images(file))
+            .into(),
+        Part::ProviderConfig => vec![provider_config(wanted.transport).to_owned()],
+        Part::Platform => {
+            let mut texts = vec![provider_config(wanted.transport).to_owned()];
+            texts.extend(settings(wanted.transport).map(|file| edits.images(file)));
+            texts
+        }
         Part::EndActors => vec![edits.of_actors(file!("end-actors/actors.yaml"))],
         Part::Runtime => vec![runtime(&wanted.namespace)?],
     };
@@ -203,15 +226,19 @@ fn rights(wanted: &InstallOptions) -> Vec<&'static str> {
     files
 }
 
-fn platform(transport: Transport) -> [&'static str; 3] {
-    let (config, settings) = match transport {
-        Transport::Rabbitmq => (
-            file!("transports/rabbitmq.yaml"),
-            file!("platform/rabbitmq.yaml"),
-        ),
-        Transport::Sqs => (file!("transports/sqs.yaml"), file!("platform/sqs.yaml")),
+fn provider_config(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Rabbitmq => file!("transports/rabbitmq.yaml"),
+        Transport::Sqs => file!("transports/sqs.yaml"),
+    }
+}
+
+fn settings(transport: Transport) -> [&'static str; 2] {
+    let settings = match transport {
+        Transport::Rabbitmq => file!("platform/rabbitmq.yaml"),
+        Transport::Sqs => file!("platform/sqs.yaml"),
     };
-    [config, settings, file!("flavors/small.yaml")]
+    [settings, file!("flavors/small.yaml")]
 }
 
 /// The ConfigMap that a platform names with `runtime.configMap: asya-runtime`.
@@ -251,7 +278,15 @@ mod tests {
             .iter()
             .map(|part| part.name())
             .collect();
-        let expected = ["rights", "packages", "platform", "end-actors", "runtime"];
+        let expected = [
+            "rights",
+            "packages",
+            "settings",
+            "provider-config",
+            "platform",
+            "end-actors",
+            "runtime",
+        ];
         assert_eq!(names, expected);
     }
 }

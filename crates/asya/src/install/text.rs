@@ -52,7 +52,7 @@ impl<'a> Edits<'a> {
     }
 
     /// Everything that is in the registry.
-    fn images(&self, text: &str) -> String {
+    pub(super) fn images(&self, text: &str) -> String {
         let Some(registry) = self.registry else {
             return text.to_owned();
         };

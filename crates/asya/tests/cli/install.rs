@@ -11,7 +11,7 @@ use crate::program::{Folder, Run, names};
 const REGISTRY: &str = "registry.example.org/asya";
 
 /// What is typed, the kinds and names that come out in their order, and the reason.
-const CASES: [(&str, &[&str], &str); 7] = [
+const CASES: [(&str, &[&str], &str); 10] = [
     (
         "install --registry registry.example.org/asya --configuration asya-one-step",
         &[
@@ -70,6 +70,37 @@ const CASES: [(&str, &[&str], &str); 7] = [
             "EnvironmentConfig small",
         ],
         "SQS is the other",
+    ),
+    (
+        "install settings",
+        &["EnvironmentConfig asya-platform", "EnvironmentConfig small"],
+        "settings are of a kind that Crossplane brings",
+    ),
+    (
+        "install provider-config --transport sqs",
+        &["ClusterProviderConfig sqs"],
+        "its kind comes with the packages",
+    ),
+    (
+        "install --transport rabbitmq --with-defaults --configuration asya-one-step --registry registry.example.org/asya",
+        &[
+            "ClusterRole asya:compose",
+            "ClusterRole asya:provider",
+            "ClusterRoleBinding asya:provider",
+            "DeploymentRuntimeConfig provider-asya",
+            "DeploymentRuntimeConfig asya-functions",
+            "Provider asya-provider-asya",
+            "Function asya-function-asya",
+            "Configuration asya-one-step",
+            "ClusterProviderConfig rabbitmq",
+            "EnvironmentConfig asya-platform",
+            "EnvironmentConfig small",
+            "AsyncActor x-sink",
+            "AsyncActor x-sump",
+            "AsyncActor happy-end",
+            "AsyncActor error-end",
+        ],
+        "everything that a first actor needs",
     ),
     (
         "install runtime",

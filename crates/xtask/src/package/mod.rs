@@ -29,35 +29,40 @@ use self::assemble::Workshop;
 use self::base::Base;
 use self::catalogue::{Kind, PRODUCTS, Product};
 use self::content::Publication;
-use self::platform::Platform;
 use crate::workspace::Metadata;
 use crate::{Verdict, cannot};
+
+pub(crate) use self::platform::Platform;
+pub(crate) use self::programs::build as build_static;
 
 /// What to package, from what, and for whom.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Registry and path below which the packages will be pushed, such as registry.example.org/asya
     #[arg(long)]
-    registry: Registry,
+    pub(crate) registry: Registry,
     /// URL of the source, shown on the package
     #[arg(long)]
-    source: Option<String>,
+    pub(crate) source: Option<String>,
     /// What the images run on: linux/amd64 or linux/arm64
     #[arg(long, default_value_t = Platform::Amd64)]
-    platform: Platform,
+    pub(crate) platform: Platform,
     /// Folder with static programs, which are built otherwise
     #[arg(long, value_name = "DIR")]
-    programs: Option<PathBuf>,
+    pub(crate) programs: Option<PathBuf>,
     /// Folder with an image that has Python 3, in the OCI layout; without it the images of
     /// handlers are left out
     #[arg(long, value_name = "DIR")]
-    python_base: Option<PathBuf>,
+    pub(crate) python_base: Option<PathBuf>,
+    /// Cargo profile of programs that are built
+    #[arg(long, default_value = "dist", value_name = "NAME")]
+    pub(crate) profile: String,
     /// Where everything is written [default: packages/<platform> in Cargo's target folder]
     #[arg(long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
     /// Only these
     #[arg(long, num_args = 1.., value_name = "NAME", value_parser = names())]
-    only: Vec<String>,
+    pub(crate) only: Vec<String>,
 }
 
 /// Names of the crates that are linked into a program of ours on the platform of most users, itself
@@ -148,7 +153,7 @@ fn programs(
     if names.is_empty() {
         return Ok(PathBuf::new());
     }
-    programs::build(root, metadata, &names, options.platform)
+    build_static(root, metadata, &names, options.platform, &options.profile)
 }
 
 /// Writes one product, and returns the digest of its image.

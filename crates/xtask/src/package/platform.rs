@@ -15,6 +15,18 @@ pub(crate) enum Platform {
 }
 
 impl Platform {
+    /// Every platform.
+    pub(crate) const ALL: [Self; 2] = [Self::Amd64, Self::Arm64];
+
+    /// The platform that this program runs on; none if images are not built for it.
+    pub(crate) fn of_this_machine() -> Option<Self> {
+        match (std::env::consts::OS, std::env::consts::ARCH) {
+            ("linux", "x86_64") => Some(Self::Amd64),
+            ("linux", "aarch64") => Some(Self::Arm64),
+            _ => None,
+        }
+    }
+
     /// What Rust calls it. The gnu target links the C library statically too, if asked.
     pub(super) fn target(self) -> &'static str {
         match self {
@@ -40,7 +52,7 @@ impl Platform {
     }
 
     /// Name of a folder for it.
-    pub(super) fn folder(self) -> String {
+    pub(crate) fn folder(self) -> String {
         self.to_string().replace('/', "-")
     }
 }
@@ -58,7 +70,7 @@ impl FromStr for Platform {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        [Self::Amd64, Self::Arm64]
+        Self::ALL
             .into_iter()
             .find(|platform| platform.to_string() == text)
             .ok_or_else(|| "expected linux/amd64 or linux/arm64".to_owned())

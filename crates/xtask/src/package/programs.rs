@@ -13,16 +13,20 @@ use super::platform::Platform;
 use crate::cannot;
 use crate::workspace::{self, Metadata, shown};
 
-/// Builds the programs with profile `dist`, each with all it needs in one file, and returns where they are.
-pub(super) fn build(
+/// Builds programs, each with everything that it needs in one file, and returns their folder.
+///
+/// # Errors
+/// If the build fails.
+pub(crate) fn build(
     root: &Path,
     metadata: &Metadata,
     names: &[&str],
     platform: Platform,
+    profile: &str,
 ) -> Result<PathBuf> {
     let mut command = Command::new(workspace::cargo());
     command
-        .args(["build", "--profile", "dist", "--locked", "--bins"])
+        .args(["build", "--profile", profile, "--locked", "--bins"])
         .args(["--target", platform.target()])
         .args(names.iter().flat_map(|name| ["--package", name]))
         .env("RUSTFLAGS", rust_flags(root))
@@ -36,7 +40,15 @@ pub(super) fn build(
     Ok(metadata
         .target_directory
         .join(platform.target())
-        .join("dist"))
+        .join(profile_folder(profile)))
+}
+
+/// Where Cargo puts what it builds with a profile: its default has another name.
+fn profile_folder(profile: &str) -> &str {
+    match profile {
+        "dev" => "debug",
+        other => other,
+    }
 }
 
 /// No C library in the image, and no path of this machine in the program.

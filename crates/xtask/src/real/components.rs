@@ -204,6 +204,17 @@ pub(crate) const COMPONENTS: &[Component] = &[
         is_optional: false,
     },
     Component {
+        // Checks the workflows in `.github/`.
+        name: "actionlint",
+        folder: "actionlint",
+        module: "github.com/rhysd/actionlint",
+        part: Part::Program {
+            package: "github.com/rhysd/actionlint/cmd/actionlint",
+            variables: &[],
+        },
+        is_optional: false,
+    },
+    Component {
         name: "keda-operator",
         folder: "keda",
         module: "github.com/kedacore/keda/v2",
