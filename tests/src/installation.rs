@@ -131,9 +131,10 @@ impl Stack {
         let below = self.registry_path();
         let done = package(&below, output.path(), &["--programs", stand_ins]);
         assert!(done.status.success(), "{}", talk(&done));
-        for name in programs().chain([configuration]) {
+        let names = programs().map(str::to_owned);
+        for name in names.chain([configuration.to_owned()]) {
             let file = output.path().join(format!("{name}.xpkg"));
-            self.push(&file, &tagged(name));
+            self.push(&file, &tagged(&name));
         }
     }
 

@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -31,21 +32,24 @@ const FOLDER: &str = "ASYA_RELEASE_DIR";
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Programs of other machines, as the jobs of a workflow hand them on: the CLI of this tree for Linux
-/// on amd64, and files that are no programs for what is only packed.
+/// Programs of other machines, as the jobs of a workflow hand them on: a script that starts the CLI of
+/// this tree, which is large, and files that are no programs for what is only packed.
 fn artifacts() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "#!/bin/sh\nexec '{}' \"$@\"\n",
+        program::path("asya").display()
+    );
     for target in ["linux-amd64", "darwin-arm64"] {
         let path = folder.path().join("cli").join(target);
         fs::create_dir_all(&path).unwrap();
-        fs::copy(program::path("asya"), path.join("asya")).unwrap();
+        fs::write(path.join("asya"), &script).unwrap();
     }
-    let programs_folder = folder.path().join("programs/linux-amd64");
-    fs::create_dir_all(&programs_folder).unwrap();
-    let stand_ins = stand_ins(AMD64);
-    for entry in fs::read_dir(stand_ins.path()).unwrap() {
+    let programs = folder.path().join("programs/linux-amd64");
+    fs::create_dir_all(&programs).unwrap();
+    for entry in fs::read_dir(stand_ins(AMD64).path()).unwrap() {
         let entry = entry.unwrap();
-        fs::copy(entry.path(), programs_folder.join(entry.file_name())).unwrap();
+        fs::copy(entry.path(), programs.join(entry.file_name())).unwrap();
     }
     folder
 }
@@ -62,24 +66,34 @@ fn release(arguments: &[&str], artifacts: &Path, output: &Path) -> Output {
         .expect("xtask starts")
 }
 
-/// A release in a folder of its own.
-fn dry_run() -> (TempDir, PathBuf) {
-    let artifacts = artifacts();
-    let output = tempfile::tempdir().unwrap();
-    let folder = output.path().join("release");
-    let done = release(&["--dry-run", VERSION], artifacts.path(), &folder);
-    assert!(done.status.success(), "{}", talk(&done));
-    (output, folder)
+/// A release that is only read, with what was printed while it was made; made once.
+struct DryRun {
+    output: TempDir,
+    printed: String,
+}
+
+impl DryRun {
+    fn get() -> &'static Self {
+        static RELEASE: OnceLock<DryRun> = OnceLock::new();
+        RELEASE.get_or_init(|| {
+            let artifacts = artifacts();
+            let output = tempfile::tempdir().unwrap();
+            let done = release(&["--dry-run", VERSION], artifacts.path(), output.path());
+            assert!(done.status.success(), "{}", talk(&done));
+            let printed = String::from_utf8(done.stdout).unwrap();
+            Self { output, printed }
+        })
+    }
+
+    fn folder(&self) -> &Path {
+        self.output.path()
+    }
 }
 
 #[test]
 fn a_dry_run_writes_every_part_and_names_what_this_machine_cannot_make() {
-    let artifacts = artifacts();
-    let output = tempfile::tempdir().unwrap();
-    let folder = output.path().join("release");
-    let done = release(&["--dry-run", VERSION], artifacts.path(), &folder);
-    assert!(done.status.success(), "{}", talk(&done));
-    let printed = String::from_utf8(done.stdout).unwrap();
+    let run = DryRun::get();
+    let (folder, printed) = (run.folder(), &run.printed);
     let missing: Vec<&str> = printed
         .lines()
         .filter_map(|line| line.strip_prefix("missing: "))
@@ -102,7 +116,7 @@ fn a_dry_run_writes_every_part_and_names_what_this_machine_cannot_make() {
 
 #[test]
 fn checksums_cover_every_file() {
-    let (_output, folder) = dry_run();
+    let folder = DryRun::get().folder();
     let sums = fs::read_to_string(folder.join("SHA256SUMS")).unwrap();
     let mut listed = 0;
     for line in sums.lines() {
@@ -112,7 +126,7 @@ fn checksums_cover_every_file() {
         assert_eq!(digest, sum, "{name}");
         listed += 1;
     }
-    let files = tests::manifests::files_below(&folder);
+    let files = tests::manifests::files_below(folder);
     assert_eq!(listed + 1, files.len(), "all files but the list itself");
 }
 
@@ -144,9 +158,9 @@ fn a_folder_with_other_files_is_left_alone() {
 
 #[test]
 fn krew_installs_the_cli_from_its_plugin_manifest() {
-    let (_output, folder) = dry_run();
+    let folder = DryRun::get().folder();
     let plugin = documents(&folder.join("krew/asya.yaml")).remove(0);
-    let installed = channels::krew_install(&plugin, &folder, SOURCE, ("linux", "amd64"));
+    let installed = channels::krew_install(&plugin, folder, SOURCE, ("linux", "amd64"));
     let output = Command::new(installed.path().join("kubectl-asya"))
         .arg("--version")
         .output()
@@ -163,8 +177,8 @@ fn homebrew_installs_the_cli_from_its_formula() {
         components::record_skipped("the formula of Homebrew", "ruby");
         return;
     }
-    let (_output, folder) = dry_run();
-    let installed = channels::homebrew_install(&folder, SOURCE);
+    let folder = DryRun::get().folder();
+    let installed = channels::homebrew_install(folder, SOURCE);
     for name in ["asya", "kubectl-asya"] {
         let path = installed.path().join("bin").join(name);
         let mode = fs::metadata(&path).expect(name).permissions().mode();

@@ -79,7 +79,14 @@ pub(super) fn build(
     }
     let mut command = Command::new(workspace::cargo());
     command
-        .args(["build", "--locked", "--package", PROGRAM, "--profile", profile])
+        .args([
+            "build",
+            "--locked",
+            "--package",
+            PROGRAM,
+            "--profile",
+            profile,
+        ])
         .current_dir(root);
     let status = command
         .status()

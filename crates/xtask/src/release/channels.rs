@@ -59,9 +59,8 @@ pub(super) fn homebrew(options: &Options, archives: &[Archive]) -> String {
                 .into_iter()
                 .filter_map(|(arch, block)| {
                     let mut archives = archives.iter();
-                    let archive = archives.find(|archive| {
-                        archive.target.os == os && archive.target.arch == arch
-                    })?;
+                    let archive = archives
+                        .find(|archive| archive.target.os == os && archive.target.arch == arch)?;
                     Some(format!(
                         "    {block} do\n      url \"{}\"\n      sha256 \"{}\"\n    end\n",
                         url(options, archive),

@@ -27,10 +27,7 @@ pub(super) fn all(options: &Options) -> Result<Vec<(String, String)>> {
             text(options, &installation, Transport::Rabbitmq)?
         ),
     )];
-    for (name, transport) in [
-        ("rabbitmq", Transport::Rabbitmq),
-        ("sqs", Transport::Sqs),
-    ] {
+    for (name, transport) in [("rabbitmq", Transport::Rabbitmq), ("sqs", Transport::Sqs)] {
         let text = text(options, &[Part::ProviderConfig], transport)?;
         files.push((format!("provider-config-{name}.yaml"), text));
     }

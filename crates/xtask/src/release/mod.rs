@@ -252,5 +252,9 @@ fn versioned_files(root: &Path) -> Result<Vec<PathBuf>> {
         name.extension()
             .is_some_and(|extension| ["yaml", "md"].iter().any(|text| extension == *text))
     };
-    Ok(all.iter().filter(is_text).map(|name| root.join(name)).collect())
+    Ok(all
+        .iter()
+        .filter(is_text)
+        .map(|name| root.join(name))
+        .collect())
 }

@@ -36,6 +36,9 @@ const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
 /// processors.
 const THREADS: usize = 4;
 
+/// Programs that one test each starts, which is skipped without them.
+const OPTIONAL_PROGRAMS: [&str; 1] = ["ruby"];
+
 /// What is run, and what is installed for it.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -94,7 +97,9 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
     heading("results", out)?;
     writeln!(out, "{totals}")?;
     // Only tests of optional components may be skipped.
-    let may_be_missing = |component: &str| no_real || real::is_optional(component);
+    let may_be_missing = |component: &str| {
+        no_real || real::is_optional(component) || OPTIONAL_PROGRAMS.contains(&component)
+    };
     let all_ran = report_skipped(&skipped, may_be_missing, out)?;
     if let Some(step) = &failed {
         writeln!(out, "failed: {step}")?;
