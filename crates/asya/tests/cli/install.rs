@@ -267,8 +267,13 @@ fn invalid_arguments_are_refused() {
         ),
         (
             "install everything",
-            "[possible values: rights, packages, platform, end-actors, runtime]",
+            "[possible values: rights, packages, settings, provider-config, platform, end-actors, runtime]",
             "no such part",
+        ),
+        (
+            "install rights --with-defaults",
+            "cannot be used with",
+            "which parts are the defaults is fixed",
         ),
         (
             "install rights --context live",
