@@ -1,4 +1,4 @@
-//! What operators do with queues from inside the cluster: send, peek, and requeue dead letters.
+//! What operators do with queues from inside the cluster: send, peek, requeue and delete dead letters.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub struct Message {
     pub payload: String,
 }
 
-/// Which dead letters go back.
+/// Which dead letters are meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
     /// All that are there.
@@ -138,6 +138,46 @@ pub async fn requeue(
         count += 1;
         moved(&id);
         tokio::time::sleep(Duration::from_secs(1) / per_second.max(1)).await;
+    };
+    give_back(&others).await;
+    result.map(|()| count)
+}
+
+/// Deletes messages of a queue. Reports the id of each by `deleted`. The number deleted.
+///
+/// # Errors
+/// When there is no such queue, or the broker does not answer. What was deleted until then stays deleted.
+pub async fn delete(
+    queues: &dyn Queues,
+    queue: &str,
+    selection: &Selection,
+    mut deleted: impl FnMut(&str),
+) -> Result<usize, SendError> {
+    let mut others = Vec::new();
+    let mut count = 0;
+    let result = loop {
+        let delivery = match queues.take(queue).await {
+            Ok(Some(delivery)) => delivery,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        };
+        let envelope = Envelope::parse_lenient(&delivery.body).ok();
+        let id = envelope.as_ref().map_or("", Envelope::id).to_owned();
+        let is_selected = match selection {
+            Selection::All => true,
+            Selection::Ids(ids) => ids.contains(&id),
+        };
+        if !is_selected {
+            // Held, so that it is not taken again.
+            others.push(delivery);
+        } else if delivery.settle.acknowledge().await {
+            count += 1;
+            deleted(&id);
+        } else {
+            break Err(SendError::Disconnected(format!(
+                "message {id:?} was not deleted"
+            )));
+        }
     };
     give_back(&others).await;
     result.map(|()| count)

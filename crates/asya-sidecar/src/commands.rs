@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use asya_sidecar::admin::{self, Message, Selection};
 use asya_sidecar::config::Config;
 use asya_sidecar::runtime_files;
+use asya_sidecar::transport::SendError;
 use clap::Subcommand;
 
 use crate::{Connected, connect, invalid};
@@ -61,6 +62,18 @@ pub(crate) enum Command {
         /// How many a second
         #[arg(long, default_value_t = 50)]
         per_second: u32,
+    },
+    /// Deletes dead letters, and prints their ids
+    Drop {
+        /// The actor whose dead letters they are [default: the pod's own]
+        #[arg(long)]
+        actor: Option<String>,
+        /// All of them
+        #[arg(long, required_unless_present = "id", conflicts_with = "id")]
+        all: bool,
+        /// Only the message with this id; may be given several times
+        #[arg(long)]
+        id: Vec<String>,
     },
 }
 
@@ -132,19 +145,34 @@ async fn execute(command: Command, config: &Config, connected: &Connected) -> Re
         } => {
             let queue = queue_of(&actor);
             let dead = dead_letters(&queue);
-            let selection = if all {
-                Selection::All
-            } else {
-                Selection::Ids(id)
-            };
+            let selection = selection(all, id);
             let moved = |id: &str| drop(print(id));
             let count = admin::requeue(queues, &dead, &queue, &selection, per_second, moved).await;
-            let count = count.map_err(|error| format!("queue {dead:?}: {error}"))?;
-            if count == 0 {
-                return Err(format!("queue {dead:?}: no such message"));
-            }
-            Ok(())
+            some(&dead, count)
         }
+        Command::Drop { actor, all, id } => {
+            let dead = dead_letters(&queue_of(&actor));
+            let deleted = |id: &str| drop(print(id));
+            let count = admin::delete(queues, &dead, &selection(all, id), deleted).await;
+            some(&dead, count)
+        }
+    }
+}
+
+fn selection(all: bool, ids: Vec<String>) -> Selection {
+    if all {
+        Selection::All
+    } else {
+        Selection::Ids(ids)
+    }
+}
+
+/// An error where no message was found.
+fn some(queue: &str, count: Result<usize, SendError>) -> Result<(), String> {
+    match count {
+        Ok(0) => Err(format!("queue {queue:?}: no such message")),
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("queue {queue:?}: {error}")),
     }
 }
 

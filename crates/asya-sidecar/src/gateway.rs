@@ -74,7 +74,9 @@ pub struct Gateway {
 
 /// Gets what handlers stream, in place of a gateway: the message's id, and the data as JSON.
 #[derive(Clone)]
-pub struct Observer(Arc<dyn Fn(&str, &Bytes) + Send + Sync>);
+pub struct Observer(Arc<Observe>);
+
+type Observe = dyn Fn(&str, &Bytes) + Send + Sync;
 
 impl Observer {
     /// Calls the function on the thread of the worker, which waits for it.

@@ -65,6 +65,29 @@ async fn messages_are_sent_shown_and_requeued_on_rabbitmq() {
 }
 
 #[tokio::test]
+async fn dead_letters_are_dropped_and_the_others_stay() {
+    let rabbit = Rabbit::start().await;
+    rabbit.queue("a").await;
+    rabbit
+        .declare("asya-a-dlq", &json!({"x-queue-type": "quorum"}))
+        .await;
+    rabbit.bind_to("asya-a-dlq", "dead").await;
+    for id in ["p", "q", "r"] {
+        let message = envelope(id, "a", &[], &json!({}));
+        rabbit.send("dead", &message).await;
+    }
+    let environment = rabbit.environment("a");
+    let dropped = run(&environment, &["drop", "--id", "q"]);
+    assert_eq!(lines(&dropped), ["q"]);
+    let none = run(&environment, &["drop", "--id", "q"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert_eq!(lines(&run(&environment, &["peek", "--dead"])).len(), 2);
+    assert_eq!(lines(&run(&environment, &["drop", "--all"])).len(), 2);
+    assert!(lines(&run(&environment, &["peek", "--dead"])).is_empty());
+    assert!(rabbit.take("a").await.is_empty(), "nothing was moved");
+}
+
+#[tokio::test]
 async fn messages_are_sent_shown_and_requeued_on_sqs() {
     let sqs = Sqs::start().await;
     sqs.queue("a").await;
