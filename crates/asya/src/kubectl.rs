@@ -1,7 +1,7 @@
 //! Writing to a cluster through kubectl. No other module of this program writes to one.
 
 use std::io::{self, Write as _};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// Longest wait until packages are healthy.
 const WAIT_TIMEOUT: &str = "--timeout=5m";
@@ -25,6 +25,14 @@ pub enum KubectlError {
     /// It ended with an error, which it wrote to standard error.
     #[error("kubectl {0} failed: see above")]
     Failed(&'static str),
+    /// It ended with an error.
+    #[error("kubectl {verb}: {line}")]
+    Refused {
+        /// What it was asked for.
+        verb: &'static str,
+        /// The last line of its standard error.
+        line: String,
+    },
 }
 
 /// Output and outcome of a call.
@@ -57,18 +65,61 @@ impl Kubectl {
         self.run("wait", &all, "")
     }
 
+    /// Runs kubectl and returns its standard output.
+    ///
+    /// # Errors
+    /// When it does not run or fails, with the last line of its standard error.
+    pub fn read(
+        &self,
+        verb: &'static str,
+        arguments: &[&str],
+        input: &str,
+    ) -> Result<String, KubectlError> {
+        let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
+        let answer = self.run(verb, &arguments, input)?;
+        if answer.outcome.is_ok() {
+            return Ok(answer.output);
+        }
+        let line = answer.stderr.lines().rfind(|line| !line.trim().is_empty());
+        Err(KubectlError::Refused {
+            verb,
+            line: line
+                .unwrap_or("it failed without a message")
+                .trim()
+                .to_owned(),
+        })
+    }
+
+    /// Starts kubectl, whose standard output is to be read while it runs.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn stream(&self, verb: &'static str, arguments: &[String]) -> Result<Child, KubectlError> {
+        let child = self
+            .command(verb, arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn();
+        child.map_err(KubectlError::NoKubectl)
+    }
+
+    fn command(&self, verb: &str, arguments: &[String]) -> Command {
+        let mut command = Command::new("kubectl");
+        command.arg(verb).args(arguments);
+        if let Some(context) = &self.context {
+            command.args(["--context", context]);
+        }
+        command
+    }
+
     fn run(
         &self,
         verb: &'static str,
         arguments: &[String],
         input: &str,
     ) -> Result<Answer, KubectlError> {
-        let mut command = Command::new("kubectl");
-        command.arg(verb).args(arguments);
-        if let Some(context) = &self.context {
-            command.args(["--context", context]);
-        }
-        let mut child = command
+        let mut child = self
+            .command(verb, arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -31,6 +31,8 @@
 //! - [`status`]: the state of live actors.
 //! - [`docs`]: documentation of fields; [`schema`]: JSON Schemas for editors.
 //! - [`init`]: a first actor with its flavor and settings.
+//! - [`run`]: actors on this machine.
+//! - [`operate`]: messages and logs of live actors.
 //! - [`install`]: manifests that a cluster needs; [`kubectl`] writes to a cluster.
 //! - [`cli`], [`commands`], [`printer`], [`progress`]: command line and terminal.
 
@@ -45,10 +47,12 @@ pub mod inputs;
 pub mod install;
 pub mod kubectl;
 pub mod lint;
+pub mod operate;
 pub mod printer;
 pub mod progress;
 pub mod remote;
 mod render_result;
+pub mod run;
 pub mod schema;
 pub mod status;
 pub mod steps;

@@ -30,9 +30,9 @@ const STOOD_FOR: [&str; 12] = [
 const STAND_IN: &str = include_str!("stand-in.sh");
 
 /// Programs of the system that pages may use.
-const OF_THE_SYSTEM: [&str; 17] = [
-    "base64", "bash", "cat", "cp", "cut", "diff", "grep", "head", "ls", "mkdir", "mv", "rm", "sed",
-    "sh", "sort", "tail", "tr",
+const OF_THE_SYSTEM: [&str; 18] = [
+    "base64", "bash", "cat", "cp", "cut", "diff", "grep", "head", "ls", "mkdir", "mv", "python3",
+    "rm", "sed", "sh", "sort", "tail", "tr",
 ];
 
 /// What of the repository is in the folder in which commands run.

@@ -2,9 +2,11 @@
 
 mod diff;
 mod install;
+mod operate;
 mod program;
 mod reference;
 mod render;
+mod run;
 mod status;
 
 use std::path::PathBuf;
@@ -16,9 +18,14 @@ use clap_complete::Shell;
 
 pub use diff::{Diff, DiffForm};
 pub use install::Install;
+pub(crate) use operate::payload;
+pub use operate::{
+    DeadLetters, DeadLettersCommand, JobOptions, Logs, OperateForm, Peek, Selected, Send,
+};
 pub use program::Program;
 pub use reference::{Docs, Schema, Version};
 pub use render::{OutputError, Render, RenderForm};
+pub use run::{Run, RunForm};
 pub use status::{Status, StatusForm};
 
 use crate::init::{Project, Transport};
@@ -38,7 +45,7 @@ pub struct Cli {
 pub enum Command {
     /// Print a completion script for a shell
     Completion(Completion),
-    /// Write a first actor, a flavor and the platform's settings into a folder
+    /// Write a first actor with its handler, a flavor, platform settings and a test into a folder
     Init(Init),
     /// Render all objects of actors, as Crossplane would apply them
     Render(Render),
@@ -46,12 +53,20 @@ pub enum Command {
     Explain(Explain),
     /// Show the effects of a change: changed actors and fields, causes, restarting pods
     Diff(Diff),
+    /// Run actors on this machine: their handlers with queues in memory, without a cluster
+    Run(Run),
     /// Run test cases of flavors, documents of kind `ActorTest`
     Test(Test),
     /// Show the state of actors in a cluster and of what each depends on
     Status(Status),
     /// Check actors, flavors and the platform's settings together
     Lint(Lint),
+    /// Send a message to an actor in a cluster, through a Job
+    Send(Send),
+    /// List, show, requeue or delete the dead letters of an actor in a cluster, through a Job
+    DeadLetters(DeadLetters),
+    /// Print the logs of all pods of an actor in a cluster
+    Logs(Logs),
     /// Print or apply manifests for a cluster: RBAC, packages, samples, end actors
     Install(Install),
     /// Show the documentation of a field, as `kubectl explain`, without a cluster
@@ -228,8 +243,10 @@ pub struct Completion {
 
 /// `asya init`.
 #[derive(Debug, Args)]
-#[command(after_help = "Existing files are never overwritten.\n\n\
-        Exit status: 0 written, 1 the folder already has such files, 2 the program failed")]
+#[command(
+    after_help = "Existing files are never overwritten; editor settings, workflow and .gitignore that exist are kept.\n\n\
+        Exit status: 0 written, 1 the folder already has such files, 2 the program failed"
+)]
 pub struct Init {
     /// Folder for the files; created if it is missing
     #[arg(default_value = ".", value_name = "FOLDER")]

@@ -15,11 +15,14 @@ pub(super) fn run(arguments: &Init, printer: &Printer) -> io::Result<ExitStatus>
     let folder = &arguments.folder;
     let shown = folder.display().to_string();
     let files = files(&arguments.first());
-    let is_there = |file: &&File| folder.join(file.name).symlink_metadata().is_ok();
-    let there: Vec<&str> = files
+    let is_there = |file: &File| folder.join(&file.name).symlink_metadata().is_ok();
+    let (kept, new): (Vec<File>, Vec<File>) = files
+        .into_iter()
+        .partition(|file| file.is_optional && is_there(file));
+    let there: Vec<&str> = new
         .iter()
-        .filter(is_there)
-        .map(|file| file.name)
+        .filter(|file| is_there(file))
+        .map(|file| file.name.as_str())
         .collect();
     if !there.is_empty() {
         let there = there.join(", ");
@@ -30,11 +33,17 @@ pub(super) fn run(arguments: &Init, printer: &Printer) -> io::Result<ExitStatus>
         ));
         return Ok(ExitStatus::Failure);
     }
-    if let Err(error) = write(folder, &files) {
+    for file in kept {
+        printer.note(format_args!(
+            "{} exists and is kept",
+            folder.join(file.name).display()
+        ));
+    }
+    if let Err(error) = write(folder, &new) {
         printer.error(format_args!("cannot write to folder {shown:?}: {error}"));
         return Ok(ExitStatus::Error);
     }
-    printer.data(&summary(program, folder, &files))?;
+    printer.data(&summary(program, folder, &new))?;
     Ok(ExitStatus::Success)
 }
 
@@ -42,7 +51,10 @@ pub(super) fn run(arguments: &Init, printer: &Printer) -> io::Result<ExitStatus>
 fn write(folder: &Path, files: &[File]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for file in files {
-        let path = folder.join(file.name);
+        let path = folder.join(&file.name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
         let mut new = OpenOptions::new().write(true).create_new(true).open(path)?;
         new.write_all(file.text.as_bytes())?;
     }
@@ -54,14 +66,21 @@ fn summary(program: Program, folder: &Path, files: &[File]) -> String {
     let shown = folder.display();
     let written = files
         .iter()
-        .map(|file| format!("{}: {}", folder.join(file.name).display(), file.holds));
+        .map(|file| format!("{}: {}", folder.join(&file.name).display(), file.holds));
     let next = [
-        ("render", "all objects of the actor"),
-        ("explain", "the origin of each field"),
-        ("lint", "errors and warnings"),
-        ("test", "the expectations in tests.yaml"),
+        (
+            "run",
+            " --send '{\"text\": \"hello\"}'",
+            "a message through the handler",
+        ),
+        ("render", "", "all objects of the actor"),
+        ("explain", "", "the origin of each field"),
+        ("lint", "", "errors and warnings"),
+        ("test", "", "the expectations in tests.yaml"),
     ];
-    let next = next.map(|(command, what)| (format!("{} {command} {shown}", program.typed()), what));
+    let next = next.map(|(command, more, what)| {
+        (format!("{} {command} {shown}{more}", program.typed()), what)
+    });
     let width = next
         .iter()
         .map(|(line, _)| line.len())

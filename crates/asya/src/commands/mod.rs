@@ -6,8 +6,11 @@ mod explain;
 mod init;
 mod install;
 mod lint;
+mod logs;
+mod operate;
 mod reference;
 mod render;
+mod run_actors;
 mod serve_functions;
 mod status;
 mod test;
@@ -58,6 +61,10 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
         Command::Docs(arguments) => reference::field(&arguments, printer),
         Command::Schema(arguments) => reference::schema(&arguments, printer),
         Command::Version(arguments) => reference::version(arguments, printer),
+        Command::Run(arguments) => run_actors::run(&arguments, printer),
+        Command::Send(arguments) => operate::send(&arguments, printer),
+        Command::DeadLetters(arguments) => operate::dead(&arguments, printer),
+        Command::Logs(arguments) => logs::run(&arguments, printer),
         Command::ServeFunctions => Ok(serve_functions::run(printer)),
     };
     match done {

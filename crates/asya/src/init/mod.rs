@@ -1,8 +1,11 @@
-//! A first actor with a flavor, the platform's settings and a case for `asya test`.
+//! A first actor with its handler, a flavor, the platform's settings, a case for `asya test`, the schema
+//! for editors and a workflow that checks it all.
 //!
 //! Pure: [`crate::commands`] writes the files.
 
 use actor::names::ActorName;
+
+use crate::schema;
 
 /// Values of the first actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,16 +31,21 @@ pub enum Transport {
 /// A file to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its name.
-    pub name: &'static str,
+    /// Its path below the folder.
+    pub name: String,
     /// A short description of its content.
     pub holds: &'static str,
     /// Its text.
     pub text: String,
+    /// Whether one that is there already is kept: a project has its own.
+    pub is_optional: bool,
 }
 
 /// The flavor, which `asya install platform` has as its sample too.
 const FLAVOR: &str = include_str!("../../../../install/flavors/small.yaml");
+
+/// The first line of files with objects, by which editors find the schema.
+const MODELINE: &str = "# yaml-language-server: $schema=asya.schema.json\n";
 
 /// The files of a folder that every command of this program takes as it is.
 pub fn files(first: &Project) -> Vec<File> {
@@ -45,33 +53,90 @@ pub fn files(first: &Project) -> Vec<File> {
         Transport::Rabbitmq => include_str!("platform-rabbitmq.yaml"),
         Transport::Sqs => include_str!("platform-sqs.yaml"),
     };
-    let templates = [
-        ("xr.yaml", "the actor", include_str!("xr.yaml")),
-        ("flavors.yaml", "a flavor", FLAVOR),
-        ("platform.yaml", "the platform's settings", platform),
+    let module = module(first.name.as_str());
+    let handler = format!("{module}.py");
+    let schema = format!("{:#}\n", schema::of(schema::Document::All));
+    let needed = [
+        ("xr.yaml", "the actor", include_str!("xr.yaml"), MODELINE),
+        (&handler, "its handler", include_str!("handler.py"), ""),
+        ("flavors.yaml", "a flavor", FLAVOR, MODELINE),
+        (
+            "platform.yaml",
+            "the platform's settings",
+            platform,
+            MODELINE,
+        ),
         (
             "tests.yaml",
             "a case for asya test",
             include_str!("tests.yaml"),
+            "",
         ),
     ];
-    let module = first.name.as_str().replace('-', "_");
-    templates
-        .into_iter()
-        .map(|(name, holds, template)| File {
-            name,
-            holds,
-            text: template
-                .replace(
-                    "name: my-actor",
-                    &format!("name: {}", scalar(first.name.as_str())),
-                )
-                .replace("my-namespace", &scalar(&first.namespace))
-                .replace("my-actor", first.name.as_str())
-                .replace("my_actor", &module),
-        })
-        .collect()
+    let optional = [
+        (
+            "asya.schema.json",
+            "the schema, for editors",
+            schema.as_str(),
+        ),
+        (
+            ".vscode/settings.json",
+            "the same for VS Code",
+            include_str!("settings.json"),
+        ),
+        (
+            ".github/workflows/asya.yaml",
+            "checks for pull requests",
+            include_str!("workflow.yaml"),
+        ),
+        (
+            ".gitignore",
+            "files that are not committed",
+            include_str!("gitignore"),
+        ),
+    ];
+    let needed = needed.map(|(name, holds, template, modeline)| File {
+        name: name.to_owned(),
+        holds,
+        text: modeline.to_owned() + &filled(template, first, &module),
+        is_optional: false,
+    });
+    let optional = optional.map(|(name, holds, text)| File {
+        name: name.to_owned(),
+        holds,
+        text: text.to_owned(),
+        is_optional: true,
+    });
+    needed.into_iter().chain(optional).collect()
 }
+
+/// A template with the values of the first actor.
+fn filled(template: &str, first: &Project, module: &str) -> String {
+    let name = first.name.as_str();
+    template
+        .replace("name: my-actor", &format!("name: {}", scalar(name)))
+        .replace("my-namespace", &scalar(&first.namespace))
+        .replace("my-actor", name)
+        .replace("my_actor", module)
+}
+
+/// The name of the actor as that of a Python module.
+fn module(name: &str) -> String {
+    let module = name.replace('-', "_");
+    let is_identifier = module.starts_with(|first: char| first.is_ascii_alphabetic());
+    if is_identifier && !KEYWORDS.contains(&module.as_str()) {
+        module
+    } else {
+        format!("actor_{module}")
+    }
+}
+
+/// Words that name no module. Source: the Python language reference, keywords in lower case.
+const KEYWORDS: [&str; 32] = [
+    "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",
+    "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda",
+    "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+];
 
 /// A name as YAML, in quotes where it would be read as something else.
 pub(crate) fn scalar(name: &str) -> String {

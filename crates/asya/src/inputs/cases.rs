@@ -58,6 +58,8 @@ pub struct Loaded {
 pub struct Case {
     /// File and object, as messages name the case.
     pub name: String,
+    /// The file.
+    pub file: PathBuf,
     /// The inputs, or why they cannot be read.
     pub inputs: Result<Inputs, InputError>,
 }
@@ -186,7 +188,11 @@ impl Shared<'_> {
                 })
             });
             let name = format!("{}: {}", xr.file.display(), xr.object);
-            cases.push(Case { name, inputs });
+            cases.push(Case {
+                name,
+                file: xr.file.clone(),
+                inputs,
+            });
         }
         Ok(())
     }

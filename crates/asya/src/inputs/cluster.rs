@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use actor::labels;
 use serde_json::Value;
 
 use super::InputError;
@@ -144,7 +145,43 @@ pub fn packages(cluster: &Cluster) -> Result<Vec<Package>, InputError> {
     Ok(packages)
 }
 
+/// Reads the workloads with the sidecar of an actor: its own, else those that it is bound to.
+///
+/// # Errors
+/// When there is no such actor, or the cluster cannot be read.
+pub fn workloads_of(cluster: &Cluster, name: &str) -> Result<Vec<Object>, InputError> {
+    const KINDS: &str = "deployments.apps,statefulsets.apps";
+    let actor = cluster.actor(name)?;
+    for label in [labels::ACTOR, labels::BOUND_TO] {
+        let selector = format!("{label}={actor}");
+        let found = cluster.kubectl(&["get", KINDS, "--selector", &selector])?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Reads the pods of an actor.
+///
+/// # Errors
+/// When there is no such actor, or the cluster cannot be read.
+pub fn pods_of(cluster: &Cluster, name: &str) -> Result<Vec<Object>, InputError> {
+    let selector = format!("{}={}", labels::ACTOR, cluster.actor(name)?);
+    cluster.kubectl(&["get", "pods", "--selector", &selector])
+}
+
 impl Cluster {
+    /// The name by which labels and queues name the actor with this object name.
+    fn actor(&self, name: &str) -> Result<String, InputError> {
+        let objects = self.kubectl(&["get", ACTORS, name])?;
+        let named = objects.first().and_then(|object| {
+            let actor = object.get(&["spec", "actor"]).and_then(Value::as_str);
+            actor.filter(|actor| !actor.is_empty()).map(str::to_owned)
+        });
+        Ok(named.unwrap_or_else(|| name.to_owned()))
+    }
+
     /// Reads actors, flavors, the platform's settings and composed objects.
     pub(super) fn contents(&self) -> Result<Vec<Object>, InputError> {
         let mut actors = self.kubectl(&["get", ACTORS])?;

@@ -18,7 +18,9 @@ mod summary;
 
 pub use actor_tests::{LoadedTest, LoadedTests, actor_tests};
 pub use cases::{Arguments, Case, Loaded, load};
-pub use cluster::{Cluster, LiveObjects, LiveQuery, Package, Scope, live_objects, packages};
+pub use cluster::{
+    Cluster, LiveObjects, LiveQuery, Package, Scope, live_objects, packages, pods_of, workloads_of,
+};
 pub use compositions::built_in_compositions;
 pub(crate) use documents::bare_key;
 pub use error::InputError;

@@ -1,6 +1,6 @@
 //! `asya init` as a program.
 
-use crate::program::{Folder, names};
+use crate::program::{Folder, Run, names};
 
 #[test]
 fn every_command_accepts_the_written_files() {
@@ -32,6 +32,16 @@ fn every_command_accepts_the_written_files() {
         let run = folder.run("lint --strict first");
         let said = (run.code, run.output.as_str(), run.stderr.as_str());
         assert_eq!(said, (0, "", ""), "{arguments}");
+        let mut run = folder.command("run first -o results --send {\"text\":\"hello\"}");
+        run.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        let run = Run::of(run.output().unwrap());
+        let expected = "{\"text\":\"HELLO\"}\n";
+        assert_eq!(
+            (run.code, run.output.as_str()),
+            (0, expected),
+            "{}",
+            run.stderr
+        );
         let run = folder.run("test first");
         assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", run.output);
         let run = folder.run("explain first");
@@ -47,14 +57,20 @@ fn files_and_next_commands_are_printed() {
     assert_eq!(
         run.output,
         "a/b/xr.yaml: the actor\n\
+         a/b/my_actor.py: its handler\n\
          a/b/flavors.yaml: a flavor\n\
          a/b/platform.yaml: the platform's settings\n\
          a/b/tests.yaml: a case for asya test\n\
+         a/b/asya.schema.json: the schema, for editors\n\
+         a/b/.vscode/settings.json: the same for VS Code\n\
+         a/b/.github/workflows/asya.yaml: checks for pull requests\n\
+         a/b/.gitignore: files that are not committed\n\
          next:\n  \
-           asya render a/b   all objects of the actor\n  \
-           asya explain a/b  the origin of each field\n  \
-           asya lint a/b     errors and warnings\n  \
-           asya test a/b     the expectations in tests.yaml\n"
+           asya run a/b --send '{\"text\": \"hello\"}'  a message through the handler\n  \
+           asya render a/b                          all objects of the actor\n  \
+           asya explain a/b                         the origin of each field\n  \
+           asya lint a/b                            errors and warnings\n  \
+           asya test a/b                            the expectations in tests.yaml\n"
     );
 }
 
@@ -76,6 +92,22 @@ fn an_existing_file_stops_init_before_it_writes() {
     );
     assert_eq!(folder.run("init new").code, 0);
     assert_eq!(folder.run("init new").code, 1, "a second time");
+}
+
+#[test]
+fn settings_of_a_project_are_kept() {
+    let folder = Folder::with(&[(".gitignore", "mine"), (".vscode/settings.json", "{}")]);
+    let run = folder.run("init --name class");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(
+        run.stderr,
+        "note: ./.vscode/settings.json exists and is kept\n\
+         note: ./.gitignore exists and is kept\n"
+    );
+    let kept = std::fs::read_to_string(folder.path().join(".gitignore")).unwrap();
+    assert_eq!(kept, "mine");
+    // A keyword of Python names no module.
+    assert!(folder.path().join("actor_class.py").is_file());
 }
 
 #[test]

@@ -1,0 +1,98 @@
+//! Where the queues of a run are.
+
+use std::sync::Arc;
+
+use asya_sidecar::transport::Transport;
+use asya_sidecar::transport::memory::Broker;
+
+use super::plan::Plan;
+
+/// Where queues are.
+#[derive(Clone)]
+pub enum Backend {
+    /// In this process. They end with it.
+    Memory(Broker),
+    /// At a RabbitMQ broker, by its URL.
+    RabbitMq(String),
+}
+
+/// Why an actor is not connected to its queue.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BackendError {
+    /// This program was built without the client.
+    #[error("this program was built without RabbitMQ: build it with `--features rabbitmq`")]
+    NotBuilt,
+    /// The URL is none of a broker. It may hold a password.
+    #[error("the URL of --transport is none of a RabbitMQ broker: expected {0}")]
+    Url(String),
+    /// The form of the argument.
+    #[error(
+        "expected memory, or rabbitmq=URL such as rabbitmq=amqp://guest:guest@localhost:5672/%2F"
+    )]
+    Form,
+}
+
+impl std::str::FromStr for Backend {
+    type Err = BackendError;
+
+    fn from_str(text: &str) -> Result<Self, BackendError> {
+        match text.split_once('=') {
+            None if text == "memory" => Ok(Self::Memory(Broker::default())),
+            Some(("rabbitmq", url)) if cfg!(feature = "rabbitmq") => {
+                Ok(Self::RabbitMq(url.to_owned()))
+            }
+            Some(("rabbitmq", _)) => Err(BackendError::NotBuilt),
+            _ => Err(BackendError::Form),
+        }
+    }
+}
+
+// The URL holds a password.
+impl std::fmt::Debug for Backend {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Memory(_) => "Memory",
+            Self::RabbitMq(_) => "RabbitMq",
+        })
+    }
+}
+
+impl Backend {
+    /// The actor's connection.
+    pub(super) fn connect(&self, plan: &Plan) -> Result<Arc<dyn Transport>, BackendError> {
+        match self {
+            Self::Memory(broker) => Ok(Arc::new(broker.connect(&plan.name))),
+            Self::RabbitMq(url) => rabbitmq(url, plan),
+        }
+    }
+
+    /// Whether messages can come from elsewhere.
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Self::RabbitMq(_))
+    }
+}
+
+#[cfg(feature = "rabbitmq")]
+fn rabbitmq(url: &str, plan: &Plan) -> Result<Arc<dyn Transport>, BackendError> {
+    use asya_sidecar::config::{Config, TransportConfig};
+    use asya_sidecar::transport::rabbitmq::RabbitMq;
+
+    let lookup = |name: &str| match name {
+        "ASYA_RABBITMQ_URL" => Some(url.to_owned()),
+        name => plan.sidecar.get(name).cloned(),
+    };
+    let config = Config::read(&lookup).map_err(|faults| {
+        let fault = faults.into_iter().next();
+        BackendError::Url(fault.map_or_else(String::new, |fault| fault.allowed))
+    })?;
+    let TransportConfig::RabbitMq(rabbitmq) = &config.transport else {
+        return Err(BackendError::Form);
+    };
+    let transport = RabbitMq::new(rabbitmq, &config.queues.own, config.worker.prefetch);
+    Ok(Arc::new(transport.map_err(BackendError::Url)?))
+}
+
+#[cfg(not(feature = "rabbitmq"))]
+fn rabbitmq(_: &str, _: &Plan) -> Result<Arc<dyn Transport>, BackendError> {
+    Err(BackendError::NotBuilt)
+}

@@ -1,0 +1,210 @@
+//! Messages from the command line and from standard input.
+
+use std::io::BufRead;
+
+use asya_sidecar::admin::Message;
+use asya_sidecar::envelope::Envelope;
+use bytes::Bytes;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A message for an actor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The actor that gets it.
+    pub actor: String,
+    /// Its id.
+    pub id: String,
+    /// The envelope.
+    pub body: Bytes,
+}
+
+/// Why there is no message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MessageError {
+    /// It is no JSON.
+    #[error("{from}: a message is JSON: {reason}")]
+    NoJson {
+        /// Where it came from.
+        from: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// It is an envelope with a member of a wrong form.
+    #[error("{from}: the message has a route and a payload, and is no envelope: {reason}")]
+    NoEnvelope {
+        /// Where it came from.
+        from: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Nobody says where it goes.
+    #[error("{from}: {count} actors, and no route: which one gets the message?")]
+    NoRoute {
+        /// Where it came from.
+        from: String,
+        /// How many actors there are.
+        count: usize,
+    },
+}
+
+impl MessageError {
+    /// What to do.
+    pub fn hint(&self) -> Option<String> {
+        let is_route = matches!(self, Self::NoRoute { .. });
+        is_route.then(|| {
+            "--route first,second names the actors in their order; or send an envelope, with route and payload"
+                .to_owned()
+        })
+    }
+}
+
+/// Makes envelopes of what users give: ids that count, and a route.
+#[derive(Debug, Clone)]
+pub struct Composer {
+    /// Actors of the route, unless the message has its own.
+    pub route: Vec<String>,
+    /// How many actors run.
+    pub actors: usize,
+    /// Messages composed so far.
+    pub count: usize,
+}
+
+impl Composer {
+    /// Every message in a text: one JSON value after the other. A value with `route` and `payload` is
+    /// an envelope, any other one a payload.
+    ///
+    /// # Errors
+    /// For the first one that is none.
+    pub fn read(&mut self, from: &str, text: &str) -> Result<Vec<Outgoing>, MessageError> {
+        let values = serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>();
+        let mut messages = Vec::new();
+        for value in values {
+            let value = value.map_err(|error| MessageError::NoJson {
+                from: from.to_owned(),
+                reason: error.to_string(),
+            })?;
+            messages.push(self.compose(from, value.get())?);
+        }
+        if messages.is_empty() {
+            return Err(MessageError::NoJson {
+                from: from.to_owned(),
+                reason: "it is empty".to_owned(),
+            });
+        }
+        Ok(messages)
+    }
+
+    fn compose(&mut self, from: &str, json: &str) -> Result<Outgoing, MessageError> {
+        self.count += 1;
+        let id = format!("m-{}", self.count);
+        let value: Value = serde_json::from_str(json).unwrap_or_default();
+        let is_envelope = value["route"].is_object() && value.get("payload").is_some();
+        let invalid = |reason: String| MessageError::NoEnvelope {
+            from: from.to_owned(),
+            reason,
+        };
+        if is_envelope {
+            let mut value = value;
+            if value["id"].as_str().unwrap_or_default().is_empty() {
+                value["id"] = id.into();
+            }
+            let text = value.to_string();
+            let envelope = Envelope::parse(text.as_bytes());
+            let envelope = envelope.map_err(|error| invalid(error.to_string()))?;
+            if envelope.route.curr.is_empty() {
+                return Err(invalid("route.curr names no actor".to_owned()));
+            }
+            return Ok(Outgoing {
+                actor: envelope.route.curr.clone(),
+                id: envelope.id().to_owned(),
+                body: text.into(),
+            });
+        }
+        let Some((actor, next)) = self.route.split_first() else {
+            return Err(MessageError::NoRoute {
+                from: from.to_owned(),
+                count: self.actors,
+            });
+        };
+        let message = Message {
+            id: Some(id),
+            actor: actor.clone(),
+            next: next.to_vec(),
+            payload: json.to_owned(),
+        };
+        let (id, body) = message.envelope().map_err(invalid)?;
+        Ok(Outgoing {
+            actor: actor.clone(),
+            id,
+            body,
+        })
+    }
+}
+
+/// Reads lines until the end of the input or until nobody wants them, and hands on those that are not
+/// empty, with their numbers.
+pub(crate) fn lines(input: impl BufRead, mut take: impl FnMut(usize, String) -> bool) {
+    for (index, line) in input.lines().enumerate() {
+        let Ok(line) = line else { return };
+        if !line.trim().is_empty() && !take(index + 1, line) {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn composer(route: &[&str]) -> Composer {
+        Composer {
+            route: route.iter().map(|actor| (*actor).to_owned()).collect(),
+            actors: 2,
+            count: 0,
+        }
+    }
+
+    #[test]
+    fn payloads_follow_the_route_and_envelopes_their_own() {
+        let mut composer = composer(&["a", "b"]);
+        let text = r#"{"x":1} "text" {"id":"own","route":{"curr":"c"},"payload":2}"#;
+        let messages = composer.read("--send", text).unwrap();
+        let found: Vec<(&str, &str)> = messages
+            .iter()
+            .map(|message| (message.actor.as_str(), message.id.as_str()))
+            .collect();
+        assert_eq!(found, [("a", "m-1"), ("a", "m-2"), ("c", "own")]);
+        let first: Value = serde_json::from_slice(&messages[0].body).unwrap();
+        assert_eq!(first["route"]["next"], serde_json::json!(["b"]));
+    }
+
+    #[test]
+    fn what_is_no_message_is_an_error_with_its_place() {
+        let cases: [(&[&str], &str, &str); 4] = [
+            (
+                &["a"],
+                "{x}",
+                "--send: a message is JSON: key must be a string at line 1 column 2",
+            ),
+            (&["a"], "", "--send: a message is JSON: it is empty"),
+            (
+                &[],
+                "{}",
+                "--send: 2 actors, and no route: which one gets the message?",
+            ),
+            (
+                &["a"],
+                r#"{"route":{},"payload":1}"#,
+                "--send: the message has a route and a payload, and is no envelope: ",
+            ),
+        ];
+        for (route, text, expected) in cases {
+            let error = composer(route)
+                .read("--send", text)
+                .unwrap_err()
+                .to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

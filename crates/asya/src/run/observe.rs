@@ -1,0 +1,272 @@
+//! A transport that reports what passes through another one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use asya_sidecar::envelope::Envelope;
+use asya_sidecar::transport::{Attributes, Delivery, SendError, Settle, Transport};
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::event::{Event, What, envelope, payload};
+
+/// Messages that are not settled yet, by their ids.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Unsettled(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    open: Mutex<BTreeMap<String, usize>>,
+    changed: Notify,
+}
+
+/// Where events go.
+pub(super) type Events = UnboundedSender<Event>;
+
+/// The connection of one actor, observed.
+pub(super) struct Observed {
+    pub(super) inner: Arc<dyn Transport>,
+    pub(super) actor: String,
+    pub(super) sink: String,
+    pub(super) sump: String,
+    /// How often a message may be given back before it goes to the dead letters.
+    pub(super) max_deliveries: u32,
+    pub(super) events: Events,
+    pub(super) unsettled: Unsettled,
+    pub(super) returned: Arc<Mutex<BTreeMap<String, u32>>>,
+}
+
+impl Unsettled {
+    /// One more message with this id.
+    pub(super) fn add(&self, id: &str) {
+        *lock(&self.0.open).entry(id.to_owned()).or_default() += 1;
+    }
+
+    /// One less, if it was counted.
+    pub(super) fn settle(&self, id: &str) {
+        let mut open = lock(&self.0.open);
+        if let Some(count) = open.get_mut(id) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(id);
+            }
+        }
+        drop(open);
+        self.0.changed.notify_waiters();
+    }
+
+    /// How many ids there are.
+    pub(super) fn len(&self) -> usize {
+        lock(&self.0.open).len()
+    }
+
+    /// Waits until fewer than this many are open.
+    pub(super) async fn below(&self, limit: usize) {
+        loop {
+            let mut changed = std::pin::pin!(self.0.changed.notified());
+            changed.as_mut().enable();
+            if self.len() < limit {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+impl Observed {
+    fn report(&self, id: &str, what: What) {
+        // Nobody listens any more once the command ends.
+        let _ = self.events.send(Event::of(&self.actor, id, what));
+    }
+
+    /// Sends a message to an actor whose queue may be missing, because this program is at its end.
+    async fn send_to_end(
+        &self,
+        actor: &str,
+        id: &str,
+        body: Bytes,
+        attributes: Attributes<'_>,
+    ) -> Result<(), SendError> {
+        self.unsettled.add(id);
+        let sent = self.inner.send(actor, body, attributes).await;
+        if sent.is_err() {
+            self.unsettled.settle(id);
+        }
+        match sent {
+            Err(SendError::Unroutable(_)) => Ok(()),
+            sent => sent,
+        }
+    }
+}
+
+#[async_trait]
+impl Transport for Observed {
+    async fn receive(&self) -> Delivery {
+        let delivery = self.inner.receive().await;
+        let found = envelope(&delivery.body);
+        let id = found.as_ref().map_or("", Envelope::id).to_owned();
+        let what = What::Received {
+            attempt: found.as_ref().map_or(1, Envelope::attempt),
+            payload: found.as_ref().map_or_else(|| text(&delivery.body), payload),
+        };
+        self.report(&id, what);
+        let settle = Box::new(ObservedSettle {
+            inner: delivery.settle,
+            id,
+            actor: self.actor.clone(),
+            max_deliveries: self.max_deliveries,
+            events: self.events.clone(),
+            unsettled: self.unsettled.clone(),
+            returned: Arc::clone(&self.returned),
+        });
+        Delivery {
+            body: delivery.body,
+            settle,
+        }
+    }
+
+    async fn pause(&self) {
+        self.inner.pause().await;
+    }
+
+    async fn send(
+        &self,
+        actor: &str,
+        body: Bytes,
+        attributes: Attributes<'_>,
+    ) -> Result<(), SendError> {
+        let found = envelope(&body);
+        let id = found.as_ref().map_or("", Envelope::id).to_owned();
+        if actor == self.sump {
+            let error = failure(found.as_ref(), attributes);
+            self.send_to_end(actor, &id, body, attributes).await?;
+            self.report(&id, What::Failed { error });
+            return Ok(());
+        }
+        let payload = found.as_ref().map_or_else(|| text(&body), payload);
+        if actor == self.sink {
+            let route = found.map_or(Value::Null, |it| json!(it.route));
+            self.send_to_end(actor, &id, body, attributes).await?;
+            self.report(&id, What::Result { payload, route });
+            return Ok(());
+        }
+        // Before it is sent: the other actor may settle it before this call returns.
+        self.unsettled.add(&id);
+        let to = actor.to_owned();
+        let sent = self.inner.send(actor, body, attributes).await;
+        match &sent {
+            Ok(()) => self.report(&id, What::Sent { to, payload }),
+            Err(_) => self.unsettled.settle(&id),
+        }
+        sent
+    }
+
+    async fn send_later(&self, body: Bytes, delay: Duration) -> Result<(), SendError> {
+        let found = envelope(&body);
+        let id = found.as_ref().map_or("", Envelope::id).to_owned();
+        self.unsettled.add(&id);
+        if let Err(error) = self.inner.send_later(body, delay).await {
+            self.unsettled.settle(&id);
+            return Err(error);
+        }
+        let status = found.map(|found| found.status).unwrap_or_default();
+        let number = |member: &str| {
+            let number = status.get(member).and_then(Value::as_u64);
+            number
+                .and_then(|number| u32::try_from(number).ok())
+                .unwrap_or(1)
+        };
+        let what = What::Retry {
+            attempt: number("attempt").saturating_sub(1),
+            of: number("max_attempts"),
+            after: format!("{delay:?}"),
+            error: status.get("error").cloned().unwrap_or_default(),
+        };
+        self.report(&id, what);
+        Ok(())
+    }
+
+    async fn close(&self) {
+        self.inner.close().await;
+    }
+
+    fn is_ready(&self) -> bool {
+        self.inner.is_ready()
+    }
+}
+
+/// The end of a delivery, observed.
+struct ObservedSettle {
+    inner: Box<dyn Settle>,
+    id: String,
+    actor: String,
+    max_deliveries: u32,
+    events: Events,
+    unsettled: Unsettled,
+    returned: Arc<Mutex<BTreeMap<String, u32>>>,
+}
+
+impl ObservedSettle {
+    fn dead(&self, reason: String) {
+        let event = Event::of(&self.actor, &self.id, What::DeadLetter { reason });
+        let _ = self.events.send(event);
+        self.unsettled.settle(&self.id);
+    }
+}
+
+#[async_trait]
+impl Settle for ObservedSettle {
+    async fn acknowledge(&self) -> bool {
+        let is_acknowledged = self.inner.acknowledge().await;
+        self.unsettled.settle(&self.id);
+        is_acknowledged
+    }
+
+    async fn give_back(&self) {
+        let count = {
+            let mut returned = lock(&self.returned);
+            let count = returned.entry(self.id.clone()).or_default();
+            *count += 1;
+            *count
+        };
+        if count < self.max_deliveries {
+            return self.inner.give_back().await;
+        }
+        self.inner.reject().await;
+        self.dead(format!(
+            "delivered {count} times, and the runtime ended each time: to the dead letters"
+        ));
+    }
+
+    async fn reject(&self) {
+        self.inner.reject().await;
+        self.dead("the end actor has failed on it: to the dead letters".to_owned());
+    }
+
+    fn is_lost(&self) -> bool {
+        self.inner.is_lost()
+    }
+}
+
+/// The error in an envelope, or in the attributes of a body that is none.
+fn failure(envelope: Option<&Envelope>, attributes: Attributes<'_>) -> Value {
+    let attribute = attributes.iter().find(|(name, _)| *name == "x-asya-error");
+    match (attribute, envelope) {
+        (Some((_, reason)), _) => json!({"message": reason}),
+        (None, Some(envelope)) => envelope.status.get("error").cloned().unwrap_or_default(),
+        (None, None) => Value::Null,
+    }
+}
+
+fn text(body: &Bytes) -> Value {
+    String::from_utf8_lossy(body).into_owned().into()
+}
+
+/// Nothing panics with a lock held.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,158 @@
+//! Keeps an actor's runtime running, as the kubelet does in a pod.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use asya_sidecar::runtime::Runtime;
+use asya_sidecar::stop::Stop;
+use asya_sidecar::transport::Backoff;
+use tokio::sync::oneshot::Sender;
+
+use super::event::{Event, What};
+use super::observe::Events;
+use super::plan::Plan;
+use super::process::{Places, RuntimeProcess};
+use super::python::Python;
+
+/// Pauses before a runtime that ended is started again.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Between two looks at a runtime that loads its handler.
+const READY_INTERVAL: Duration = Duration::from_millis(10);
+
+/// A handler that does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The interpreter cannot be started.
+    #[error("actor {actor:?}: cannot start {}: {source}", program.display())]
+    Spawn {
+        /// The actor.
+        actor: String,
+        /// The interpreter.
+        program: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The runtime has ended before its handler was loaded.
+    #[error("actor {actor:?}: handler {handler:?} does not load: the runtime ended with {status}")]
+    Ended {
+        /// The actor.
+        actor: String,
+        /// Its handler.
+        handler: String,
+        /// How it ended.
+        status: String,
+        /// Where modules are searched.
+        modules: Vec<PathBuf>,
+    },
+    /// The actor has no queue.
+    #[error(transparent)]
+    Backend(#[from] super::backend::BackendError),
+    /// There is no interpreter.
+    #[error("actor {actor:?}: {source}")]
+    Python {
+        /// The actor.
+        actor: String,
+        /// Why.
+        source: super::python::PythonError,
+    },
+    /// The private folder cannot be used.
+    #[error("cannot write to the temporary folder: {0}")]
+    Folder(std::io::Error),
+}
+
+impl StartError {
+    /// What to do.
+    pub fn hint(&self) -> Option<String> {
+        let Self::Ended { modules, .. } = self else {
+            return None;
+        };
+        let modules: Vec<String> = modules
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        Some(format!(
+            "modules are searched in {}; --handlers names another folder, --python another interpreter",
+            modules.join(", ")
+        ))
+    }
+}
+
+/// Runs an actor's runtime until the order to stop. Reports by `loaded` that its handler is loaded.
+pub(super) async fn supervise(
+    plan: Plan,
+    python: Python,
+    places: Places,
+    events: Events,
+    loaded: Sender<()>,
+    mut stop: Stop,
+) -> Result<(), StartError> {
+    let mut loaded = Some(loaded);
+    let runtime = Runtime::new(&places.sockets);
+    let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+    loop {
+        let process = RuntimeProcess::start(&plan, &python, &places, &events);
+        let mut process = process.map_err(|source| StartError::Spawn {
+            actor: plan.name.clone(),
+            program: python.program.clone(),
+            source,
+        })?;
+        let status = loop {
+            tokio::select! {
+                biased;
+                () = stop.requested() => {
+                    process.stop().await;
+                    return Ok(());
+                }
+                status = process.wait() => break status,
+                () = ready(&runtime), if loaded.is_some() => {
+                    let _ = events.send(ready_event(&plan, &python, &places));
+                    if let Some(loaded) = loaded.take() {
+                        let _ = loaded.send(());
+                    }
+                }
+            }
+        };
+        // Children of the handler that are left.
+        drop(process);
+        let status = match status {
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        if loaded.is_some() {
+            return Err(StartError::Ended {
+                actor: plan.name,
+                handler: plan.handler,
+                status,
+                modules: places.modules,
+            });
+        }
+        let _ = events.send(Event::of(&plan.name, "", What::Restart { status }));
+        tokio::select! {
+            biased;
+            () = stop.requested() => return Ok(()),
+            () = tokio::time::sleep(backoff.pause()) => {}
+        }
+    }
+}
+
+/// Waits until the handler is loaded, without the growing pauses of a sidecar.
+async fn ready(runtime: &Runtime) {
+    while !runtime.is_ready().await {
+        tokio::time::sleep(READY_INTERVAL).await;
+    }
+}
+
+fn ready_event(plan: &Plan, python: &Python, places: &Places) -> Event {
+    let folder = places
+        .modules
+        .first()
+        .map(|path| path.display().to_string());
+    let what = What::Ready {
+        handler: plan.handler.clone(),
+        folder: folder.unwrap_or_default(),
+        python: python.version.clone(),
+    };
+    Event::of(&plan.name, "", what)
+}
