@@ -5,6 +5,7 @@
 //! components are skipped. A skipped test appends a line to the file that `ASYA_SKIPPED_TESTS` names.
 
 mod debian;
+mod pythons;
 mod requirements;
 mod results;
 
@@ -141,7 +142,7 @@ fn threads() -> usize {
 
 /// Binaries first: tests of other packages start them.
 /// With the same features in all of them, so that Cargo builds our crates once.
-fn steps() -> [(Command, Results); 4] {
+fn steps() -> Vec<(Command, Results)> {
     let cargo = |subcommand: &str, targets: &[&str]| {
         let mut command = Command::new(workspace::cargo());
         command
@@ -149,9 +150,20 @@ fn steps() -> [(Command, Results); 4] {
             .args(targets);
         command
     };
-    let mut python = Command::new("python3");
-    python.args(["-m", "unittest", "discover", "-s", "runtime/tests"]);
-    [
+    let pythons = pythons::to_test_with().into_iter().map(|python| {
+        let mut command = Command::new(python);
+        command.args([
+            "-W",
+            "error",
+            "-m",
+            "unittest",
+            "discover",
+            "-s",
+            "runtime/tests",
+        ]);
+        (command, Results::Stderr)
+    });
+    let of_cargo = [
         (cargo("build", &["--bins"]), Results::None),
         (
             // All programs, so that one run shows everything that fails.
@@ -159,8 +171,8 @@ fn steps() -> [(Command, Results); 4] {
             Results::Stdout,
         ),
         (cargo("test", &["--doc"]), Results::Stdout),
-        (python, Results::Stderr),
-    ]
+    ];
+    of_cargo.into_iter().chain(pythons).collect()
 }
 
 /// Builds real components to that extent, and all programs; then runs the test programs that `args` of
