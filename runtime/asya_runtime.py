@@ -298,7 +298,7 @@ class Envelope:
 
     def get(self, path):
         """A copy of the value at the path, None where there is none."""
-        value = self.fields
+        value = {"id": "", "parent_id": "", **self.fields}
         for part in parse_path(path):
             if isinstance(part, slice):
                 raise ValueError(f"GET {path!r}: a slice can only be set")
@@ -800,9 +800,9 @@ class Runtime:
         self.validate = switch not in ("false", "0", "no")
         self.hang_grace = duration(environ, "ASYA_RUNTIME_HANG_GRACE", DEFAULT_HANG_GRACE_SECONDS)
         self.timeout = duration(environ, "ASYA_RUNTIME_TIMEOUT", DEFAULT_TIMEOUT_SECONDS)
-        # Only of a timeout that is certainly the sidecar's.
-        is_given = bool(environ.get("ASYA_RUNTIME_TIMEOUT", "").strip())
-        self.lock_limit = self.timeout + self.hang_grace + 1 if is_given else None
+        # How long a call may keep Python's lock without giving it away once.
+        self.lock_limit = self.timeout + self.hang_grace + 1
+        self.lock_seen = 0.0  # when the lock was last given away
         prefetch = environ.get("ASYA_PREFETCH", "").strip() or "1"
         if not re.fullmatch("[0-9]{1,4}", prefetch) or int(prefetch) < 1:
             raise StartError(f"ASYA_PREFETCH is {prefetch!r}: expected a number from 1 to 9999")
@@ -848,7 +848,7 @@ class Runtime:
         try:
             # The directory outlives the container: what a killed process left would look ready.
             self.remove_files()
-            mount_state_proxies(self.environ)
+            mounts = mount_state_proxies(self.environ)
             self.handler = load_handler(self.handler_name)
             self.takes_metadata = has_metadata_parameter(self.handler)
             # Not earlier: the handler's module may have installed signal handlers of its own.
@@ -856,6 +856,8 @@ class Runtime:
                 signal.signal(number, self.mark_stopped)
             self.watch_signals()
             keep_signals_from_children()
+            if mounts is not None:
+                mounts.stay_connected()  # not earlier: while modules load there are no threads
             os.makedirs(os.path.dirname(self.socket_path), exist_ok=True)
             self.listener.bind(self.socket_path)
             if mode:
@@ -975,6 +977,9 @@ class Runtime:
         while not call.finished.wait(WATCH_SECONDS):
             if call.thread is None:
                 continue
+            with self.lock:
+                if self.running and time.monotonic() - self.lock_seen >= WATCH_SECONDS:
+                    self.watch_lock()
             if gone_since is None:
                 if call.connection.client_is_gone():
                     gone_since = time.monotonic()
@@ -982,6 +987,12 @@ class Runtime:
                     self.cancel(call)
             elif time.monotonic() - gone_since >= self.hang_grace:
                 self.end_hung(call, f"still runs {self.hang_grace:g} s after its caller left")
+
+    def watch_lock(self):
+        """Ends the process if no thread gets Python's lock for long: nothing of ours can run then,
+        and no other check. A timer that needs no Python, set anew while threads take turns."""
+        self.lock_seen = time.monotonic()
+        faulthandler.dump_traceback_later(self.lock_limit, exit=True, file=2)
 
     def cancel(self, call):
         task = call.task
@@ -1074,9 +1085,7 @@ class Runtime:
         call.thread = threading.get_ident()
         with self.lock:
             self.running.add(call)
-            if self.lock_limit is not None:
-                # For code that never releases Python's lock: a timer that needs no Python.
-                faulthandler.dump_traceback_later(self.lock_limit, exit=True, file=2)
+            self.watch_lock()
         try:
             if not call.connection.client_is_gone():
                 self.process(call)
@@ -1085,7 +1094,7 @@ class Runtime:
         finally:
             with self.lock:
                 self.running.discard(call)
-                if self.lock_limit is not None and not self.running:
+                if not self.running:
                     faulthandler.cancel_dump_traceback_later()
             call.payload = None
             call.answer.close()
@@ -1241,10 +1250,11 @@ def frames_below(frame):
 
 
 def mount_state_proxies(environ):
-    """Lets the handler use files of state proxies, by the modules beside this file."""
+    """Lets the handler use files of state proxies, by the modules beside this file. Returns what
+    the module knows of them; None without any."""
     mounts = environ.get("ASYA_STATE_PROXY_MOUNTS", "").strip()
     if not mounts:
-        return
+        return None
     timeout = duration(environ, "ASYA_STATE_PROXY_TIMEOUT", STATE_PROXY_TIMEOUT_SECONDS)
     directory = environ.get("ASYA_STATE_PROXY_DIR") or os.path.join(
         environ.get("ASYA_SOCKET_DIR") or "/var/run/asya", "state"
@@ -1260,7 +1270,7 @@ def mount_state_proxies(environ):
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     try:
-        module.install(mounts, directory, timeout)
+        return module.install(mounts, directory, timeout)
     except ValueError as error:
         raise StartError(f"ASYA_STATE_PROXY_MOUNTS is {mounts!r}: {error}") from error
 

@@ -4,7 +4,8 @@ values by key:
     GET|PUT|HEAD|DELETE /keys/<key>      a value; PUT takes If-None-Match and If-Match
     GET /keys/?prefix=<p>/&delimiter=/   {"keys": [...], "prefixes": [...]}
     GET|PUT /meta/<key>[?attr=<name>]    {"attrs": [...]}, {"value": text}
-    GET /healthz                         200 when it can serve
+    GET /healthz                         200 when it can serve; with the header X-Asya-Lease the
+                                         connector outlives all connections to it
 
 Python 3.8 and later, standard library only.
 """
@@ -20,6 +21,8 @@ import urllib.parse
 
 PIECE_BYTES = 1 << 18
 RETRY_SECONDS = 0.1  # between two attempts to reach the connector
+LEASE_HEADER = "X-Asya-Lease"  # of a connector that serves for as long as somebody is connected
+LEASE_RETRY_SECONDS = 1  # between two attempts to stay connected
 MAX_ERROR_BYTES = 64 << 10
 
 
@@ -94,6 +97,26 @@ class Store:
                     text = f"state proxy connector {self.socket_path!r}: {reason.lower()}"
                     raise ConnectionError(errno.ECONNREFUSED, text, path)
                 time.sleep(RETRY_SECONDS)
+
+    def stay_connected(self):
+        """Holds a connection while both processes run, if the connector offers a lease. Pods end
+        all containers at the same time: without it the connector would end before the last call
+        has stored its files."""
+        while True:
+            connection = UnixConnection(self.socket_path, None)
+            try:
+                connection.request("GET", "/healthz")
+                response = connection.getresponse()
+                response.read()
+                if response.status == 200 and response.headers.get(LEASE_HEADER) is None:
+                    return
+                if response.status == 200 and connection.sock is not None:
+                    connection.sock.recv(1)  # until the connector ends
+            except (OSError, http.client.HTTPException):
+                pass
+            finally:
+                connection.close()
+            time.sleep(LEASE_RETRY_SECONDS)
 
     def head(self, key, path):
         """`(size, is_file, mtime)` of a value; raises FileNotFoundError."""

@@ -83,6 +83,10 @@ class Verbs(ProcessTestCase):
                     answer = runtime.invoke({"verbs": [("GET", path)]}, **ENVELOPE)
                     self.assertEqual(answer.payloads, [[value]])
 
+    def test_a_message_without_a_parent_has_an_empty_one(self):
+        runtime = self.start("verbs.run")
+        self.assertEqual(runtime.invoke({"verbs": [("GET", ".parent_id")]}).payloads, [[""]])
+
     def test_set_and_del_change_the_frames_that_follow(self):
         runtime = self.start("verbs.run")
         for reason, verb, changes in WRITES:

@@ -20,6 +20,18 @@ def spin(payload):
     write("begun")
     while True:
         try:
+            len("")
+        except BaseException:
+            pass
+
+
+def spin_empty(payload):
+    """Python 3.10 never releases its lock here: no instruction between two `try` looks."""
+    if payload == "quick":
+        return payload
+    write("begun")
+    while True:
+        try:
             pass
         except BaseException:
             pass

@@ -178,6 +178,11 @@ class Mounts:
                 return mount, absolute[len(mount.path) + 1 :], text
         return None
 
+    def stay_connected(self):
+        """Keeps connectors from ending before this process does, as far as they offer it."""
+        for mount in self.mounts:
+            threading.Thread(target=mount.store.stay_connected, daemon=True).start()
+
     def open(self, place, mode, encoding, errors, newline):
         mount, key, path = place
         if not key or path.endswith("/") or ("r" not in mode and mount.is_made(key)):
@@ -328,8 +333,9 @@ def parse_mounts(text, directory, timeout):
 
 
 def install(text, directory, timeout):
-    """Replaces the functions of Python. Before the handler is imported: modules that are loaded
-    already get the new functions too, in every place that holds an old one."""
+    """Replaces the functions of Python, and returns the mounts. Before the handler is imported:
+    modules that are loaded already get the new functions too, in every place that holds an old
+    one."""
     mounts = Mounts(parse_mounts(text, directory, timeout))
     replaced = {}
 
@@ -389,6 +395,7 @@ def install(text, directory, timeout):
         if hasattr(module, "__dict__") and not name.startswith("asya_state_"):
             put(module, replaced)
     pathlib.Path.touch = touch_with(mounts, pathlib.Path.touch)
+    return mounts
 
 
 def without_state(mounts):
