@@ -28,6 +28,12 @@ pub const HANDLER_VARIABLE: &str = "ASYA_HANDLER";
 pub const TARGET_URL_VARIABLE: &str = "ASYA_TARGET_URL";
 /// The variable that lists state proxies for the runtime; see [`state_mounts`].
 pub const STATE_MOUNTS_VARIABLE: &str = "ASYA_STATE_PROXY_MOUNTS";
+/// The variable of a connector that holds its socket.
+pub const CONNECTOR_SOCKET_VARIABLE: &str = "CONNECTOR_SOCKET";
+/// The variable of our own connector that names a bucket: values are in S3.
+pub const STATE_BUCKET_VARIABLE: &str = "STATE_BUCKET";
+/// The variable of our own connector that holds a directory: values are in files.
+pub const STATE_DIRECTORY_VARIABLE: &str = "STATE_DIRECTORY";
 
 /// Variables that say who an actor is and how its parts are wired.
 pub(crate) const RESERVED_VARIABLES: [&str; 10] = [

@@ -54,7 +54,7 @@ impl Variable {
     pub fn is_the_users(&self) -> bool {
         match self.reader {
             Reader::Runtime | Reader::Sidecar => !crate::pod::is_reserved_variable(self.name),
-            Reader::StateProxy => false,
+            Reader::StateProxy => self.name != crate::pod::CONNECTOR_SOCKET_VARIABLE,
             Reader::InjectSidecar => true,
         }
     }
@@ -80,7 +80,7 @@ pub const VARIABLES: &[Variable] = variables! {
         "ASYA_PREFETCH": "calls that run at once; the same value as in the sidecar", "`1`";
         "ASYA_PYTHONEXECUTABLE": "Python interpreter of the runtime; read when the pod is rendered, if `pythonExecutable` is not set", "`python3`";
         "ASYA_RUNTIME_HANG_GRACE": "how long a call may run after its client has left", "`10s`";
-        "ASYA_RUNTIME_TIMEOUT": "timeout of a message; read when the pod is rendered, if the sidecar's is not set", "`resiliency.actorTimeout`";
+        "ASYA_RUNTIME_TIMEOUT": "timeout of a message; also read when the pod is rendered, if the sidecar's is not set", "the sidecar's; absent if that is the default of 5 minutes";
         "ASYA_SOCKET_CHMOD": "mode of the socket", "`0o666`";
         "ASYA_SOCKET_DIR": "folder of the socket", "`/var/run/asya`";
         "ASYA_STATE_PROXY_DIR": "folder of the sockets of state proxies", "`state` in `ASYA_SOCKET_DIR`";
@@ -133,7 +133,14 @@ pub const VARIABLES: &[Variable] = variables! {
         "ASYA_TRANSPORT": "`sqs` or `rabbitmq`", "the transport's `type`";
     }
     StateProxy {
+        "ASYA_LOG_LEVEL": "how much is logged; our own connector", "`info`";
+        "AWS_ENDPOINT_URL": "URL of the S3 service; also `AWS_ENDPOINT_URL_S3`", "AWS's own";
+        "AWS_REGION": "region of the bucket", "`us-east-1`";
         "CONNECTOR_SOCKET": "the socket on which it serves", "`/var/run/asya/state/<name>.sock`";
+        "STATE_BUCKET": "bucket of the values; our own connector, for S3", "absent";
+        "STATE_DIRECTORY": "directory of the values, such as a mounted volume; our own connector, for files", "absent";
+        "STATE_PATH_STYLE": "whether the bucket is in the path of URLs and not in their host", "`true` where an endpoint is set";
+        "STATE_PREFIX": "what the keys of objects in the bucket begin with, before a `/`", "absent";
     }
     InjectSidecar {
         "ASYA_RUNTIME_SCRIPT_PATH": "file with a runtime script that replaces the embedded one", "absent";

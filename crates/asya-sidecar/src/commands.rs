@@ -11,6 +11,7 @@ use asya_sidecar::runtime_files;
 use asya_sidecar::transport::SendError;
 use clap::Subcommand;
 
+use crate::state_command::Connector;
 use crate::{Connected, connect, invalid};
 
 /// What an operator asks for.
@@ -21,6 +22,12 @@ pub(crate) enum Command {
         /// The folder
         #[arg(long)]
         to: PathBuf,
+    },
+    /// Runs the connector of a state proxy: values in a directory or in a bucket, until SIGTERM
+    State {
+        /// Where the values are [default: known by STATE_BUCKET or STATE_DIRECTORY]
+        #[arg(long)]
+        connector: Option<Connector>,
     },
     /// Sends a message to an actor, and prints its id when the broker has confirmed it
     Send {
@@ -106,7 +113,7 @@ async fn execute(command: Command, config: &Config, connected: &Connected) -> Re
     };
     let queues = &*connected.queues;
     match command {
-        Command::RuntimeFiles { .. } => Ok(()),
+        Command::RuntimeFiles { .. } | Command::State { .. } => Ok(()),
         Command::Send {
             actor,
             payload,

@@ -18,6 +18,7 @@ pub mod runtime;
 pub mod runtime_files;
 pub mod serve;
 pub mod spool;
+pub mod state;
 pub mod stop;
 pub mod transport;
 pub mod worker;

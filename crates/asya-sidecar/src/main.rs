@@ -1,6 +1,7 @@
 //! Runs the sidecar of an actor.
 
 mod commands;
+mod state_command;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -40,18 +41,35 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if let Some(Command::RuntimeFiles { to }) = &arguments.command {
-        return commands::runtime_files(to);
+    match &arguments.command {
+        Some(Command::RuntimeFiles { to }) => return commands::runtime_files(to),
+        Some(Command::State { connector }) => return state_command::run(*connector),
+        _ => {}
     }
     let config = match Config::read(&|name| std::env::var(name).ok()) {
         Ok(config) => config,
         Err(faults) => return invalid(&faults),
     };
+    start_logging(config.log_level);
+    let Some(tokio) = start_tokio() else {
+        return ExitCode::FAILURE;
+    };
+    match arguments.command {
+        None => tokio.block_on(run(config)),
+        Some(command) => tokio.block_on(commands::run(command, &config)),
+    }
+}
+
+fn start_logging(level: tracing::Level) {
     tracing_subscriber::fmt()
         .json()
-        .with_max_level(config.log_level)
+        .with_max_level(level)
         .with_writer(std::io::stderr)
         .init();
+}
+
+/// The asynchronous runtime; none, and a line in the log, where it cannot start.
+fn start_tokio() -> Option<tokio::runtime::Runtime> {
     // Two crates could each bring a default; there is one TLS stack.
     if rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
@@ -62,17 +80,9 @@ fn main() -> ExitCode {
     let tokio = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let tokio = match tokio {
-        Ok(tokio) => tokio,
-        Err(error) => {
-            tracing::error!(%error, "cannot start");
-            return ExitCode::FAILURE;
-        }
-    };
-    match arguments.command {
-        None => tokio.block_on(run(config)),
-        Some(command) => tokio.block_on(commands::run(command, &config)),
-    }
+    tokio
+        .inspect_err(|error| tracing::error!(%error, "cannot start"))
+        .ok()
 }
 
 async fn run(config: Config) -> ExitCode {

@@ -4,10 +4,12 @@
 //! that the step applied to its own output changes nothing. What differs, or stands in
 //! the spec, belongs to somebody else, and is refused.
 
+use actor::entry::EnvVar;
 use actor::names::{
     RUNTIME_CONTAINER, RUNTIME_FILES_CONTAINER, SIDECAR_CONTAINER, STATE_PROXY_PREFIX,
 };
 use actor::pod::is_injected_container;
+use actor::{duration, timeout};
 use function_kit::{Code, Diagnostic, Location, StepError};
 use serde_json::{Map, Value};
 
@@ -70,6 +72,11 @@ impl Injected {
     /// The same with names for the volumes that nobody else gives: in a pod of one's own
     /// a volume `tmp` is the sidecar's, in somebody else's it may well be theirs.
     fn with_own_volume_names(mut self) -> Self {
+        let own: Vec<String> = self
+            .volumes
+            .iter()
+            .map(|one| key(one, "name").to_owned())
+            .collect();
         let mounts = self.containers.iter_mut().filter_map(|container| {
             let mounts = container.get_mut("volumeMounts")?.as_array_mut()?;
             Some(mounts.iter_mut())
@@ -80,7 +87,8 @@ impl Injected {
             .chain(&mut self.mounts)
         {
             let name = key(item, "name");
-            if !name.starts_with(OWN_PREFIX) {
+            // Mounts of a connector may be of the pod's volumes.
+            if !name.starts_with(OWN_PREFIX) && own.iter().any(|own| own == name) {
                 item["name"] = Value::from(format!("{OWN_PREFIX}{name}"));
             }
         }
@@ -178,7 +186,22 @@ impl Injected {
             }
         });
         add_prefetch(actor, runtime);
+        add_timeout(actor, runtime);
     }
+}
+
+/// Adds the timeout of a message, unless it is the default or the runtime has one of its own: after
+/// SIGTERM the runtime gives a call as long.
+fn add_timeout(actor: &Actor, runtime: &mut Map<String, Value>) {
+    if actor.timeout == timeout::DEFAULT {
+        return;
+    }
+    change_list(runtime, "env", |env| {
+        if !env.iter().any(|own| key(own, "name") == timeout::VARIABLE) {
+            let text = duration::format(actor.timeout);
+            env.push(EnvVar::literal(timeout::VARIABLE, text).into_value());
+        }
+    });
 }
 
 /// Adds the number of calls that the sidecar sends at once, unless the runtime has one of its own.

@@ -1,17 +1,20 @@
 //! The containers behind state proxies.
 
-use actor::entry::EnvVar;
+use std::iter;
+
+use actor::entry::{EnvVar, VolumeMount};
 use actor::names::STATE_PROXY_PREFIX;
-use actor::pod::{STATE_DIR, problem_of_state_proxy, repeated};
-use actor::spec::StateProxy;
+use actor::pod::{
+    CONNECTOR_SOCKET_VARIABLE as SOCKET_VARIABLE, STATE_BUCKET_VARIABLE, STATE_DIR,
+    STATE_DIRECTORY_VARIABLE, problem_of_state_proxy, repeated,
+};
+use actor::spec::{Connector, StateProxy};
 use function_kit::{Code, Diagnostic};
 use merge::{FieldPath, Segment};
 use serde_json::{Value, json};
 
 use crate::security::{self, Program};
 use crate::{Actor, origin, resources, sidecar, volumes};
-
-const SOCKET_VARIABLE: &str = "CONNECTOR_SOCKET";
 
 /// One container for each state proxy, in the spec's order.
 pub(crate) fn render(actor: &Actor, errors: &mut Vec<Diagnostic>) -> Vec<Value> {
@@ -78,18 +81,53 @@ fn container(
             let message = format!("spec.{path}: {problem} (set by {})", location.source);
             errors.push(Diagnostic::error(Code::InvalidQuantity, location, message));
         });
-    json!({
+    let is_ours = sidecar::is_ours(&connector.image);
+    let program = if is_ours {
+        Program::Ours
+    } else {
+        Program::Foreign
+    };
+    let given = [None, proxy.security_context.as_ref()];
+    let mounts = connector.volume_mounts.iter().cloned();
+    let mounts = mounts.map(VolumeMount::into_value);
+    let mut container = json!({
         "name": format!("{STATE_PROXY_PREFIX}{name}"),
         "image": connector.image,
         "env": env,
         "resources": resources,
-        "securityContext": security::context(
-            if sidecar::is_ours(&connector.image) { Program::Ours } else { Program::Foreign },
-            actor.spec,
-            [None, proxy.security_context.as_ref()],
-        ),
-        "volumeMounts": [volumes::of_state()],
-    })
+        "securityContext": security::context(program, actor.spec, given),
+        "volumeMounts": iter::once(volumes::of_state()).chain(mounts).collect::<Vec<_>>(),
+    });
+    if is_ours {
+        match arguments(connector) {
+            Ok(arguments) => container["args"] = json!(arguments),
+            Err(problem) => {
+                let message = format!("state proxy {name:?} given by {text}: {problem}");
+                let help = format!(
+                    "set {STATE_BUCKET_VARIABLE} for S3 or {STATE_DIRECTORY_VARIABLE} for a directory"
+                );
+                let error = Diagnostic::error(Code::InvalidStateProxy, location, message);
+                errors.push(error.help(help));
+            }
+        }
+    }
+    container
+}
+
+/// Arguments of our own program as the connector that its variables ask for.
+fn arguments(connector: &Connector) -> Result<[&'static str; 3], String> {
+    let has = |name| connector.env.iter().any(|variable| variable.name() == name);
+    let kind = match (has(STATE_BUCKET_VARIABLE), has(STATE_DIRECTORY_VARIABLE)) {
+        (true, false) => "s3",
+        (false, true) => "file",
+        (given, _) => {
+            let found = if given { "both" } else { "neither" };
+            return Err(format!(
+                "{found} of {STATE_BUCKET_VARIABLE} and {STATE_DIRECTORY_VARIABLE} are in the env of its connector"
+            ));
+        }
+    };
+    Ok(["state", "--connector", kind])
 }
 
 fn path_in_proxy(index: usize, inner: &[&str]) -> FieldPath {

@@ -1,7 +1,8 @@
-//! `moto_server` (a Python package), which speaks the protocol of SQS.
+//! `moto_server` (a Python package), which speaks the protocols of SQS and S3.
 //!
-//! It does not do everything that SQS does: it checks no ranges, gives away
-//! names that were deleted just now, and never throttles.
+//! It does not do everything that they do: it checks no ranges, gives away
+//! names that were deleted just now, never throttles, and compares conditions of
+//! a write before it, not together with it.
 
 use std::fs::{self, File};
 use std::net::TcpStream;
@@ -69,6 +70,32 @@ impl Moto {
         ];
         let answer = http::ask(self.port, ("POST", "/"), &head, Some(body)).await;
         answer.unwrap_or_else(|error| panic!("{action}: {error}"))
+    }
+}
+
+impl Moto {
+    /// Creates a bucket of S3.
+    ///
+    /// # Panics
+    /// If it cannot.
+    pub async fn create_bucket(&self, name: &str) {
+        self.bucket("PUT", name).await;
+    }
+
+    /// Deletes a bucket of S3, which must be empty.
+    ///
+    /// # Panics
+    /// If it cannot.
+    pub async fn delete_bucket(&self, name: &str) {
+        self.bucket("DELETE", name).await;
+    }
+
+    async fn bucket(&self, method: &str, name: &str) {
+        let scope = SCOPE.replace("/sqs/", "/s3/");
+        let head = [("Authorization", scope.as_str())];
+        let answer = http::ask(self.port, (method, &format!("/{name}")), &head, None).await;
+        let (status, _) = answer.unwrap_or_else(|error| panic!("{method} {name}: {error}"));
+        assert!((200..300).contains(&status), "{method} {name}: {status}");
     }
 }
 

@@ -281,10 +281,12 @@ impl WriteMode {
 /// The container behind a state proxy.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct Connector {
-    /// Image of the connector.
+    /// Image of the connector. That of asya-sidecar has connectors for S3 and for directories.
     pub image: String,
-    /// Environment variables of the connector.
+    /// Environment variables of the connector. The connectors of asya-sidecar are chosen by them:
+    /// `STATE_BUCKET` selects S3, `STATE_DIRECTORY` a directory.
     #[serde(default)]
     pub env: Vec<EnvVar>,
     /// Resource requests and limits of the connector.
@@ -294,6 +296,9 @@ pub struct Connector {
         schemars(schema_with = "crate::schema::fields::resources")
     )]
     pub resources: Option<Map<String, Value>>,
+    /// Volume mounts of the connector, such as that of a PersistentVolumeClaim in `volumes`.
+    #[serde(default)]
+    pub volume_mounts: Vec<VolumeMount>,
 }
 
 /// What an actor says of its queue.

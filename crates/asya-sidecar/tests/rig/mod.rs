@@ -11,6 +11,8 @@
 pub mod process;
 pub mod rabbit;
 pub mod sqs;
+pub mod state;
+pub mod state_cases;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -168,7 +170,7 @@ fn sidecar(environment: &BTreeMap<String, String>, folder: &Path) -> Program {
     Program::start("sidecar", command, folder)
 }
 
-fn text(path: &Path) -> String {
+pub fn text(path: &Path) -> String {
     path.to_str().expect("a path in UTF-8").to_owned()
 }
 
