@@ -121,9 +121,13 @@ fn arguments(connector: &Connector) -> Result<[&'static str; 3], String> {
         (true, false) => "s3",
         (false, true) => "file",
         (given, _) => {
-            let found = if given { "both" } else { "neither" };
+            let (before, between, verb) = if given {
+                ("both", "and", "are")
+            } else {
+                ("neither", "nor", "is")
+            };
             return Err(format!(
-                "{found} of {STATE_BUCKET_VARIABLE} and {STATE_DIRECTORY_VARIABLE} are in the env of its connector"
+                "{before} {STATE_BUCKET_VARIABLE} {between} {STATE_DIRECTORY_VARIABLE} {verb} in the env of its connector"
             ));
         }
     };
