@@ -1,6 +1,6 @@
 //! `asya run`.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 
 use pipeline::{Functions, Inputs, Object, render};
 use serde_json::Value;
@@ -39,6 +39,9 @@ pub(super) fn run(arguments: &Run, printer: &Printer) -> io::Result<ExitStatus> 
         objects: Vec::new(),
     };
     let input = arguments.reads_messages().then(standard_input);
+    if input.is_some() && io::stdin().is_terminal() {
+        printer.note("each line is a message in JSON; Ctrl-D ends the input");
+    }
     let mut output = Terminal {
         printer,
         form: arguments.output,
@@ -56,6 +59,9 @@ pub(super) fn run(arguments: &Run, printer: &Printer) -> io::Result<ExitStatus> 
     }
     match end {
         Ok(End::Done(totals)) => {
+            if totals.messages == 0 && arguments.reads_messages() {
+                printer.hint("give messages with --send, or as lines of JSON on standard input");
+            }
             printer.summary(totals);
             Ok(if totals.is_good() {
                 ExitStatus::Success

@@ -88,6 +88,8 @@ fn rabbitmq(url: &str, plan: &Plan) -> Result<Arc<dyn Transport>, BackendError> 
     let TransportConfig::RabbitMq(rabbitmq) = &config.transport else {
         return Err(BackendError::Form);
     };
+    // Two crates could each bring a default; it may be installed by an actor before this one.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let transport = RabbitMq::new(rabbitmq, &config.queues.own, config.worker.prefetch);
     Ok(Arc::new(transport.map_err(BackendError::Url)?))
 }

@@ -27,7 +27,7 @@ use super::messages::{Composer, Outgoing};
 use super::observe::{Events, Observed, Unsettled};
 use super::plan::Plan;
 use super::process::{Places, folder_of};
-use super::python;
+use super::python::{self, Python};
 pub use super::runtime::StartError;
 use super::runtime::supervise;
 use super::settings::{End, Form, Output, Settings};
@@ -174,12 +174,18 @@ impl Session<'_> {
             sender: None,
             width: generation_width(plans),
         };
+        let mut interpreters: BTreeMap<&str, Python> = BTreeMap::new();
         for (index, plan) in plans.iter().enumerate() {
-            let python = python::find(self.settings.python.as_deref(), &plan.python);
-            let python = python.map_err(|source| StartError::Python {
-                actor: plan.name.clone(),
-                source,
-            })?;
+            let python = match interpreters.get(plan.python.as_str()) {
+                Some(python) => python.clone(),
+                None => python::find(self.settings.python.as_deref(), &plan.python).map_err(
+                    |source| StartError::Python {
+                        actor: plan.name.clone(),
+                        source,
+                    },
+                )?,
+            };
+            interpreters.insert(&plan.python, python.clone());
             let places = self.places(plan, index).map_err(StartError::Folder)?;
             let transport = self.settings.backend.connect(plan)?;
             generation
