@@ -31,8 +31,6 @@ pub struct Plan {
     pub worker: WorkerConfig,
     /// Name of the queue, and the exchange by which a RabbitMQ broker reaches it.
     pub sidecar: BTreeMap<String, String>,
-    /// Names of its state proxies.
-    pub state_proxies: Vec<String>,
 }
 
 /// Why an actor cannot run here. One line each.
@@ -57,6 +55,14 @@ pub enum PlanError {
     NoHandler {
         /// The actor.
         actor: String,
+    },
+    /// It needs connectors of state proxies.
+    #[error("actor {actor:?} has state proxies ({}), which do not run here", names.join(", "))]
+    StateProxies {
+        /// The actor.
+        actor: String,
+        /// Their names.
+        names: Vec<String>,
     },
     /// A variable has no value.
     #[error("actor {actor:?}: {}", missing_text(missing))]
@@ -150,6 +156,16 @@ pub fn plan(
     if handler.is_empty() {
         errors.push(PlanError::NoHandler { actor: own() });
     }
+    let state = variables
+        .get(STATE_MOUNTS_VARIABLE)
+        .map_or("", String::as_str);
+    let names = state_names(state);
+    if !names.is_empty() {
+        errors.push(PlanError::StateProxies {
+            actor: own(),
+            names,
+        });
+    }
     // Secrets of the broker are not needed here.
     let (mut settings, _) = environment(sidecar, pod, &Values::default());
     settings.insert("ASYA_TRANSPORT".to_owned(), "rabbitmq".to_owned());
@@ -177,16 +193,12 @@ pub fn plan(
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
-    let state = variables
-        .get(STATE_MOUNTS_VARIABLE)
-        .map_or("", String::as_str);
     Ok(Plan {
         name: worker.actor.clone(),
         file: file.to_owned(),
         handler,
         python: texts("command").into_iter().next().unwrap_or_default(),
         arguments: texts("args"),
-        state_proxies: state_names(state),
         variables: local(variables),
         worker,
         sidecar: settings,
