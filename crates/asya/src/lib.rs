@@ -29,6 +29,7 @@
 //! - [`actor_test`]: expectations about actors.
 //! - [`lint`]: errors in actors, flavors and the platform's settings together.
 //! - [`status`]: the state of live actors.
+//! - [`graph`]: actors, what belongs to them, and the routes between them.
 //! - [`docs`]: documentation of fields; [`schema`]: JSON Schemas for editors.
 //! - [`init`]: a first actor with its flavor and settings.
 //! - [`run`]: actors on this machine.
@@ -42,10 +43,12 @@ pub mod commands;
 pub mod diff;
 pub mod docs;
 pub mod explain;
+pub mod graph;
 pub mod init;
 pub mod inputs;
 pub mod install;
 pub mod kubectl;
+pub(crate) mod kubernetes;
 pub mod lint;
 pub mod operate;
 pub mod printer;

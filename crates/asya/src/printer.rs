@@ -15,6 +15,13 @@ use crate::progress::Progress;
 pub struct Printer;
 
 impl Printer {
+    /// Columns of the terminal that standard output is; none for files and pipes, which get
+    /// everything.
+    pub fn width(&self) -> Option<usize> {
+        let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+        Some(usize::from(width.0)).filter(|width| *width > 0)
+    }
+
     /// Writes data to standard output.
     ///
     /// # Errors

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use function_kit::Facts;
+use function_kit::{Facts, SPEC_KEY, value};
 use merge::{FieldPath, Segment};
 use serde_json::{Map, Value};
 
 use crate::explain::{Conflict, Field, Origin, explain};
-use pipeline::{EngineError, Functions, Inputs, Object, RenderError, render};
+use pipeline::{EngineError, Functions, Inputs, Object, Outcome, RenderError, render};
 
 /// The result of rendering an actor.
 #[derive(Debug, Clone)]
@@ -62,6 +62,16 @@ pub(crate) fn render_actor(inputs: &Inputs, functions: &Functions) -> RenderResu
             }))
         }
     }
+}
+
+/// The resolved spec, as resolve-flavors returns it; none if it did not run.
+pub(crate) fn resolved_spec(outcome: &Outcome) -> Option<Value> {
+    let composite = outcome.desired.composite.as_ref();
+    let desired = composite
+        .and_then(|it| it.resource.as_ref())
+        .and_then(|xr| value::map(xr, &["spec"]));
+    let spec = desired.or_else(|| value::map(outcome.context.as_ref()?, &[SPEC_KEY]));
+    spec.map(value::struct_to_json)
 }
 
 /// The messages of the step that refused the actor.

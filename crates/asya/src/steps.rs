@@ -9,6 +9,9 @@ use pipeline::{Composition, Functions};
 /// The function that merges flavors.
 pub const RESOLVE_FLAVORS: &str = "function-resolve-flavors";
 
+/// The last function that renders objects.
+const RENDER_SCALEDOBJECT: &str = "function-render-scaledobject";
+
 /// The function that runs all steps, or those that its input names.
 const ALL_STEPS: &str = "function-asya";
 
@@ -19,7 +22,7 @@ const OWN: [&str; 7] = [
     "function-render-queue",
     "function-render-deployment",
     "function-inject-sidecar",
-    "function-render-scaledobject",
+    RENDER_SCALEDOBJECT,
     "function-report-status",
 ];
 
@@ -37,6 +40,13 @@ pub fn up_to_flavors(composition: Composition) -> Option<Composition> {
         }
         up_to => up_to,
     }
+}
+
+/// The Composition up to the last step that renders. The step after it reports the status, and
+/// removes the resolved spec, which the rendered objects are traced back to.
+pub(crate) fn up_to_scaling(composition: Composition) -> Composition {
+    let rendering = composition.clone().up_to(RENDER_SCALEDOBJECT);
+    rendering.unwrap_or(composition)
 }
 
 /// All functions, as they run in the cluster. Their environment variables are read from this

@@ -6,13 +6,20 @@ use serde_json::Value;
 /// Longest value in a table, in characters; JSON and YAML have all of it.
 const VALUE_MAX: usize = 80;
 
-/// Appends an empty line and a table. Cells may be coloured.
+/// Characters between two columns.
+const GAP: usize = 2;
+/// Fewest characters to which a column is cut.
+const COLUMN_MIN: usize = 10;
+
+/// Appends an empty line and a table. Cells may be coloured. If the table is wider than `fit`, the
+/// values of its widest columns are cut in the middle.
 pub(crate) fn columns<const N: usize>(
     head: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
+    fit: Option<usize>,
     text: &mut String,
 ) {
-    let rows: Vec<_> = std::iter::once(head.map(str::to_owned))
+    let mut rows: Vec<_> = std::iter::once(head.map(str::to_owned))
         .chain(rows)
         .collect();
     let width = |cell: &String| strip_str(cell).to_string().chars().count();
@@ -22,12 +29,22 @@ pub(crate) fn columns<const N: usize>(
             *widest = width(cell).max(*widest);
         }
     }
+    if let Some(fit) = fit {
+        narrow(&mut widths, fit);
+        for row in &mut rows {
+            for (cell, most) in row.iter_mut().zip(widths) {
+                if width(cell) > most {
+                    *cell = cut(&strip_str(cell).to_string(), most);
+                }
+            }
+        }
+    }
     text.push('\n');
     for row in &rows {
         let mut line = String::new();
         for (cell, widest) in row.iter().zip(widths) {
             line.push_str(cell);
-            line.push_str(&" ".repeat(widest - width(cell) + 2));
+            line.push_str(&" ".repeat(widest - width(cell) + GAP));
         }
         text.push_str(line.trim_end());
         text.push('\n');
@@ -40,13 +57,82 @@ pub(crate) fn shown(value: &Value) -> String {
         Value::String(text) if stands_for_itself(text) => text.clone(),
         other => other.to_string(),
     };
-    match text.char_indices().nth(VALUE_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+    cut(&text, VALUE_MAX)
+}
+
+/// Takes from the widest columns what the table has too much; none becomes narrower than
+/// [`COLUMN_MIN`].
+fn narrow(widths: &mut [usize], fit: usize) {
+    loop {
+        let total: usize = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+        let widest = widths.iter().copied().max().unwrap_or_default();
+        if total <= fit || widest <= COLUMN_MIN {
+            return;
+        }
+        // Down to the second widest, so that the loop ends after a few rounds.
+        let second = widths.iter().copied().filter(|it| *it < widest).max();
+        let count = widths.iter().filter(|it| **it == widest).count();
+        let floor = second.unwrap_or(COLUMN_MIN).max(COLUMN_MIN);
+        let step = (total - fit).div_ceil(count).min(widest - floor).max(1);
+        for it in widths.iter_mut().filter(|it| **it == widest) {
+            *it -= step;
+        }
     }
+}
+
+/// The text with `…` in the middle if it is longer than `most` characters: both ends of a name or
+/// path tell more than its beginning.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= most {
+        return text.to_owned();
+    }
+    let kept = most.saturating_sub(1);
+    let head = kept.div_ceil(2);
+    let tail = letters.len() - (kept - head);
+    let parts = [&letters[..head], &['…'], &letters[tail..]];
+    parts.concat().into_iter().collect()
 }
 
 fn stands_for_itself(text: &str) -> bool {
     let is_plain = !text.is_empty() && text.trim() == text && !text.contains(char::is_control);
     is_plain && serde_json::from_str::<Value>(text).is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_in_the_middle() {
+        let cases = [
+            ("abcdefgh", 8, "abcdefgh"),
+            ("abcdefgh", 7, "abc…fgh"),
+            ("abcdefgh", 4, "ab…h"),
+            ("äöüäöü", 5, "äö…öü"),
+        ];
+        for (text, most, expected) in cases {
+            assert_eq!(cut(text, most), expected);
+        }
+    }
+
+    #[test]
+    fn a_table_fits_into_the_width() {
+        let row = || [["a-name".to_owned(), "x".repeat(60), "y".repeat(50)]].into_iter();
+        let head = ["NAME", "FIRST", "SECOND"];
+        let mut text = String::new();
+        columns(head, row(), Some(60), &mut text);
+        let longest = text.lines().map(|line| line.chars().count()).max();
+        assert_eq!(longest, Some(60), "{text}");
+        assert!(text.contains("a-name") && text.contains('…'), "{text}");
+        let mut whole = String::new();
+        columns(head, row(), None, &mut whole);
+        assert!(whole.contains(&"x".repeat(60)) && !whole.contains('…'));
+        let mut narrow = String::new();
+        columns(head, row(), Some(5), &mut narrow);
+        assert!(
+            narrow.lines().all(|line| line.chars().count() <= 30),
+            "{narrow}"
+        );
+    }
 }

@@ -204,6 +204,23 @@ impl Composition {
         Some(self)
     }
 
+    /// The same Composition without the steps whose function is not `known`, and the names of these
+    /// steps and functions.
+    #[must_use]
+    pub fn without_unknown(mut self, known: impl Fn(&str) -> bool) -> (Self, Vec<[String; 2]>) {
+        let is_known = |step: &Step| known(&step.function_ref.name);
+        let unknown = self.steps.iter().filter(|step| !is_known(step));
+        let unknown = unknown.map(|step| [step.name.clone(), step.function_ref.name.clone()]);
+        let unknown = unknown.collect();
+        self.steps.retain(is_known);
+        (self, unknown)
+    }
+
+    /// Whether it has no step.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
     /// The same Composition, with this field in the input of its last step.
     #[must_use]
     pub fn with_input_of_last(mut self, field: &str, value: Value) -> Self {

@@ -15,7 +15,7 @@ use merge::{FieldPath, Segment};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-pub use form::{json, lines};
+pub use form::{json, junit, lines};
 
 use self::subset::{Mismatch, mismatches};
 use crate::render_result::{Refusal, RenderResult, RenderedActor, render_actor, spec};

@@ -1,6 +1,8 @@
 //! The command line. [`crate::commands`] runs it.
 
+pub mod candidates;
 mod diff;
+mod graph;
 mod install;
 mod operate;
 mod program;
@@ -17,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub use diff::{Diff, DiffForm};
+pub use graph::{Graph, GraphForm, Top, TopForm, TopSort};
 pub use install::Install;
 pub(crate) use operate::payload;
 pub use operate::{
@@ -59,6 +62,10 @@ pub enum Command {
     Test(Test),
     /// Show the state of actors in a cluster and of what each depends on
     Status(Status),
+    /// Show messages, pods and dead letters of actors in a cluster
+    Top(Top),
+    /// Draw actors with their queues, scalers and flavors, and the routes between them
+    Graph(Graph),
     /// Check actors, flavors and the platform's settings together
     Lint(Lint),
     /// Send a message to an actor in a cluster, through a Job
@@ -81,7 +88,7 @@ pub enum Command {
 }
 
 /// Input of `asya render` and `asya explain`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Sources {
     /// Actors, flavors, platform settings, observed objects, Compositions and Functions in any
     /// order: files, folders, or - for standard input. A Composition replaces the built-in one;
@@ -106,6 +113,11 @@ pub struct Sources {
     /// File with the XRD: its default values are applied to the XR
     #[arg(long, value_name = "FILE")]
     xrd: Option<PathBuf>,
+
+    /// Call a function that is not Asya's at this address, over gRPC without TLS; may be repeated.
+    /// Needs a build with --features foreign-functions. Functions without an address are skipped
+    #[arg(long, value_name = "NAME=HOST:PORT", value_parser = pair)]
+    function_address: Vec<(String, String)>,
 
     /// Initial context of the pipeline, as JSON or YAML; may be repeated
     #[arg(long, value_name = "KEY=JSON", value_parser = pair)]
@@ -169,6 +181,11 @@ impl Explain {
         }
     }
 
+    /// Names and addresses of foreign functions.
+    pub fn function_addresses(&self) -> &[(String, String)] {
+        &self.sources.function_address
+    }
+
     /// The input to read.
     pub fn arguments(self) -> Arguments {
         self.sources.arguments(self.observed_resources)
@@ -207,6 +224,10 @@ pub struct Lint {
     #[arg(long)]
     pub strict: bool,
 
+    /// Check again when a file changes
+    #[arg(short, long)]
+    pub watch: bool,
+
     /// Output format
     #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
     pub output: LintForm,
@@ -226,6 +247,8 @@ pub enum LintForm {
     Json,
     /// Workflow commands of GitHub Actions, which annotate lines of pull requests
     Github,
+    /// One SARIF 2.1.0 document, for code scanning and editors
+    Sarif,
 }
 
 /// `asya completion`.
@@ -301,6 +324,10 @@ pub struct Test {
     #[arg(short = 'R', long)]
     pub recursive: bool,
 
+    /// Run again when a file changes
+    #[arg(short, long)]
+    pub watch: bool,
+
     /// Run only cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
@@ -322,6 +349,8 @@ pub enum TestForm {
     Text,
     /// A JSON list
     Json,
+    /// JUnit XML, which CI systems show
+    Junit,
 }
 
 /// A namespace.

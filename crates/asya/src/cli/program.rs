@@ -26,6 +26,14 @@ impl Program {
         }
     }
 
+    /// Whether kubectl called this process for the candidates of `kubectl asya`.
+    pub fn completes_for_kubectl() -> bool {
+        let path = std::env::args_os().next().unwrap_or_default();
+        let stem = PathBuf::from(path);
+        stem.file_stem()
+            .is_some_and(|stem| stem == "kubectl_complete-asya")
+    }
+
     /// What a user types.
     pub fn typed(self) -> &'static str {
         match self {

@@ -1,7 +1,9 @@
 //! Command lines of `asya docs`, `asya schema` and `asya version`.
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 
+use super::candidates::fields;
 use crate::schema::Document;
 
 /// `asya docs`.
@@ -13,7 +15,7 @@ use crate::schema::Document;
         Exit status: 0 printed, 1 there is no such field")]
 pub struct Docs {
     /// Path of a field: in the spec of an actor, or in the platform's settings after `platform.`
-    #[arg(default_value = "spec", value_name = "FIELD")]
+    #[arg(default_value = "spec", value_name = "FIELD", add = ArgValueCandidates::new(fields))]
     pub field: String,
 }
 

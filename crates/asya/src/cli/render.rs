@@ -8,7 +8,7 @@ use super::Sources;
 use crate::inputs::Arguments;
 
 /// `asya render`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  \
         asya render examples/gpu-inference\n  \
         asya render actor.yaml flavors.yaml platform.yaml -o json\n  \
@@ -30,6 +30,10 @@ pub struct Render {
     /// crossplane
     #[arg(short = 'o', long, value_name = "FORMAT", default_value = "yaml")]
     output: PathBuf,
+
+    /// Render again when a file changes
+    #[arg(short, long)]
+    pub watch: bool,
 
     /// Also print the events that Crossplane would emit, as documents of kind Result
     #[arg(short = 'r', long)]
@@ -79,6 +83,11 @@ impl OutputError {
 }
 
 impl Render {
+    /// Names and addresses of foreign functions.
+    pub fn function_addresses(&self) -> &[(String, String)] {
+        &self.sources.function_address
+    }
+
     /// The output format and the input to read. `crossplane composition render` has `-o` for
     /// observed resources, so a value that is no format is a path.
     ///

@@ -43,7 +43,7 @@ pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> 
     }
     remarks(&comparison, printer);
     let text = match form {
-        DiffForm::Table => Ok(table(&comparison)),
+        DiffForm::Table => Ok(table(&comparison, printer.width())),
         DiffForm::Diff => unified(&comparison).map_err(|error| error.to_string()),
         DiffForm::Json => serde_json::to_string_pretty(&json(&comparison))
             .map(|text| text + "\n")

@@ -11,6 +11,7 @@ use crate::inputs;
 use crate::printer::Printer;
 use pipeline::Inputs;
 
+use super::foreign::{Skipped, with_foreign};
 use super::render::fail;
 use super::{ExitStatus, each, functions, refuse_all, unusable};
 
@@ -59,6 +60,7 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
     if let Some(code) = arguments.code() {
         return explain_code(code, form, printer);
     }
+    let addresses = arguments.function_addresses().to_vec();
     let loaded = match inputs::load(&arguments.arguments()) {
         Ok(loaded) => loaded,
         Err(error) => return Ok(unusable(&error, printer)),
@@ -68,15 +70,20 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
     }
     let unread = refuse_all(&loaded.errors, printer);
     let summary = loaded.summary;
-    let Some(functions) = functions(printer) else {
+    let functions = functions(printer);
+    let Some(functions) = functions.and_then(|own| with_foreign(own, &addresses, printer)) else {
         return Ok(ExitStatus::Error);
     };
+    let mut skipped = Skipped::default();
     let progress = printer.progress(&format!("explaining {} actors", loaded.cases.len()));
-    let explained = |inputs: Inputs| (explain(&inputs, &functions), inputs);
+    let mut explained = |inputs: Inputs| {
+        let inputs = skipped.without_unknown(inputs, &functions, printer);
+        (explain(&inputs, &functions), inputs)
+    };
     let cases: Vec<_> = loaded
         .cases
         .into_iter()
-        .map(|it| (it.name, it.inputs.map(explained)))
+        .map(|it| (it.name, it.inputs.map(&mut explained)))
         .collect();
     drop(progress);
     let mut explanations = Vec::new();
@@ -100,7 +107,7 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
             }
         })
     })?;
-    match text(&explanations, form) {
+    match text(&explanations, form, printer.width()) {
         Ok(text) => {
             printer.data(&text)?;
             printer.summary(summary);
@@ -114,7 +121,7 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
 }
 
 /// What is worth writing of the explanations.
-fn text(explanations: &[Explanation], form: Form) -> Result<String, String> {
+fn text(explanations: &[Explanation], form: Form, width: Option<usize>) -> Result<String, String> {
     let says_something = |explanation: &&Explanation| {
         !(explanation.fields.is_empty() && explanation.conflicts.is_empty())
     };
@@ -123,7 +130,7 @@ fn text(explanations: &[Explanation], form: Form) -> Result<String, String> {
             let tables: Vec<_> = explanations
                 .iter()
                 .filter(says_something)
-                .map(table)
+                .map(|explanation| table(explanation, width))
                 .collect();
             Ok(tables.join("\n"))
         }

@@ -6,12 +6,23 @@ use actor::names::PLATFORM;
 
 use crate::cli::{Lint, LintForm};
 use crate::inputs::{compositions_of_actors, sources};
-use crate::lint::{Document, Finding, Linter, Role, Severity, github, json, lines};
+use crate::lint::{Document, Finding, Linter, Role, Severity, github, json, lines, sarif};
 use crate::printer::Printer;
 
+use super::watch::repeat;
 use super::{ExitStatus, failed, functions, refuse_all, unusable};
 
 pub(super) fn run(arguments: &Lint, printer: &Printer) -> io::Result<ExitStatus> {
+    if !arguments.watch {
+        return once(arguments, printer);
+    }
+    let files = arguments.files.clone();
+    repeat(&files, arguments.recursive, printer, || {
+        once(arguments, printer)
+    })
+}
+
+fn once(arguments: &Lint, printer: &Printer) -> io::Result<ExitStatus> {
     let sources = match sources(&arguments.files, arguments.recursive) {
         Ok(sources) => sources,
         Err(error) => return Ok(unusable(&error, printer)),
@@ -63,6 +74,7 @@ fn text(findings: &[Finding], form: LintForm) -> serde_json::Result<String> {
     match form {
         LintForm::Text => Ok(lines(findings)),
         LintForm::Github => Ok(github(findings)),
+        LintForm::Sarif => serde_json::to_string_pretty(&sarif(findings)).map(|text| text + "\n"),
         LintForm::Json => serde_json::to_string_pretty(&json(findings)).map(|text| text + "\n"),
     }
 }

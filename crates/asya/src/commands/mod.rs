@@ -3,6 +3,8 @@
 mod completion;
 mod diff;
 mod explain;
+mod foreign;
+mod graph;
 mod init;
 mod install;
 mod lint;
@@ -14,6 +16,8 @@ mod run_actors;
 mod serve_functions;
 mod status;
 mod test;
+mod top;
+mod watch;
 
 use std::io;
 use std::process::ExitCode;
@@ -56,6 +60,8 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
         Command::Init(arguments) => init::run(&arguments, printer),
         Command::Completion(arguments) => completion::run(&arguments, printer),
         Command::Status(arguments) => status::run(arguments, printer),
+        Command::Top(arguments) => top::run(&arguments, printer),
+        Command::Graph(arguments) => graph::run(&arguments, printer),
         Command::Lint(arguments) => lint::run(&arguments, printer),
         Command::Install(arguments) => install::run(&arguments, printer),
         Command::Docs(arguments) => reference::field(&arguments, printer),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::cli::{Docs, Schema, Version};
 use crate::docs::{docs, text};
-use crate::inputs::{Cluster, packages};
+use crate::inputs::{Cluster, components, packages};
 use crate::printer::Printer;
 use crate::schema::of;
 
@@ -37,6 +37,7 @@ pub(super) fn schema(arguments: &Schema, printer: &Printer) -> io::Result<ExitSt
 /// Runs `asya version`.
 pub(super) fn version(arguments: Version, printer: &Printer) -> io::Result<ExitStatus> {
     let own = env!("CARGO_PKG_VERSION");
+    let mut found = Vec::new();
     let installed = if arguments.client {
         Vec::new()
     } else {
@@ -45,7 +46,10 @@ pub(super) fn version(arguments: Version, printer: &Printer) -> io::Result<ExitS
             ..Cluster::default()
         };
         match packages(&cluster) {
-            Ok(packages) => packages,
+            Ok(packages) => {
+                found = components(&cluster);
+                packages
+            }
             Err(error) => {
                 printer.data(&format!("asya {own}\n"))?;
                 let status = unusable(&error, printer);
@@ -61,10 +65,20 @@ pub(super) fn version(arguments: Version, printer: &Printer) -> io::Result<ExitS
                 "healthy": package.healthy,
             })
         });
-        let document = json!({"asya": own, "packages": packages.collect::<Vec<_>>()});
+        let components = found
+            .iter()
+            .map(|it| (it.name.to_lowercase(), json!(it.version)));
+        let components: serde_json::Map<_, _> = components.collect();
+        let document = json!({
+            "asya": own, "cluster": components, "packages": packages.collect::<Vec<_>>(),
+        });
         format!("{document:#}\n")
     } else {
         let mut text = format!("asya {own}\n");
+        for component in &found {
+            let version = component.version.as_deref().unwrap_or("not found");
+            text.push_str(&format!("{} {version}\n", component.name));
+        }
         for package in &installed {
             let health = match package.healthy {
                 Some(true) => "healthy",

@@ -9,9 +9,27 @@ use crate::inputs;
 use crate::printer::Printer;
 use pipeline::{EngineError, Include, Inputs, RenderError, Rendered, render};
 
+use super::foreign::{Skipped, with_foreign};
+use super::watch::repeat;
 use super::{ExitStatus, each, failed, functions, refuse_all, unusable};
 
 pub(super) fn run(arguments: Render, printer: &Printer) -> io::Result<ExitStatus> {
+    if !arguments.watch {
+        return once(arguments, printer);
+    }
+    let (_, input) = match arguments.clone().arguments() {
+        Ok(input) => input,
+        Err(_) => return once(arguments, printer),
+    };
+    let mut files = input.files.clone();
+    files.extend(input.required.iter().chain(&input.observed).cloned());
+    repeat(&files, input.recursive, printer, || {
+        once(arguments.clone(), printer)
+    })
+}
+
+fn once(arguments: Render, printer: &Printer) -> io::Result<ExitStatus> {
+    let addresses = arguments.function_addresses().to_vec();
     let include = Include {
         full_composite: arguments.include_full_xr,
         events: arguments.include_function_results,
@@ -33,10 +51,17 @@ pub(super) fn run(arguments: Render, printer: &Printer) -> io::Result<ExitStatus
         printer.warning(warning);
     }
     let unread = refuse_all(&loaded.errors, printer);
-    let Some(functions) = functions(printer) else {
+    let functions = functions(printer);
+    let Some(functions) = functions.and_then(|own| with_foreign(own, &addresses, printer)) else {
         return Ok(ExitStatus::Error);
     };
-    let cases = loaded.cases.into_iter().map(|it| (it.name, it.inputs));
+    let mut skipped = Skipped::default();
+    let cases = loaded.cases.into_iter().map(|it| {
+        let inputs = it
+            .inputs
+            .map(|inputs| skipped.without_unknown(inputs, &functions, printer));
+        (it.name, inputs)
+    });
     let mut list = Vec::new();
     let mut status = each(cases, printer, |name, inputs| {
         let documents = match render(&inputs, &functions) {
@@ -98,7 +123,7 @@ pub(super) fn fail(
     }
     match error {
         RenderError::Engine(EngineError::UnknownFunction { .. }) => {
-            printer.hint("`crossplane composition render` runs other functions");
+            printer.hint("--function-address NAME=HOST:PORT calls a function that is not Asya's");
         }
         RenderError::Engine(EngineError::Fatal { .. }) if inputs.required.is_empty() => {
             printer.hint("give flavors and the platform's settings as well");

@@ -2,14 +2,26 @@
 
 use std::io;
 
-use crate::actor_test::{Outcome, json, lines, run as run_test};
+use crate::actor_test::{Outcome, json, junit, lines, run as run_test};
 use crate::cli::{Test, TestForm};
-use crate::inputs::{LoadedTest, actor_tests};
+use crate::inputs::{LoadedTest, actor_tests, files_of_tests};
 use crate::printer::Printer;
 
+use super::watch::repeat;
 use super::{ExitStatus, failed, functions, refuse_all, unusable};
 
 pub(super) fn run(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus> {
+    if !arguments.watch {
+        return once(arguments, printer);
+    }
+    let mut files = arguments.files.clone();
+    files.extend(files_of_tests(&arguments.files, arguments.recursive));
+    repeat(&files, arguments.recursive, printer, || {
+        once(arguments, printer)
+    })
+}
+
+fn once(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus> {
     let loaded = actor_tests(&arguments.files, arguments.recursive, &arguments.namespace);
     let loaded = match loaded {
         Ok(loaded) => loaded,
@@ -60,6 +72,7 @@ pub(super) fn run(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus>
     }
     let text = match arguments.output {
         TestForm::Text => Ok(lines(&outcomes)),
+        TestForm::Junit => Ok(junit(&outcomes)),
         TestForm::Json => serde_json::to_string_pretty(&json(&outcomes)).map(|text| text + "\n"),
     };
     match text {

@@ -1,8 +1,10 @@
 //! Documentation of fields from the API's schemas, as `kubectl explain` shows it.
 
 use actor::schema;
+use merge::Segment;
 use serde_json::Value;
 
+use crate::kubernetes::{Type, fields_of, root_at};
 use crate::lint::nearest;
 
 /// Documentation of one field.
@@ -64,7 +66,13 @@ pub fn docs(path: &str) -> Result<FieldDocs, UnknownField> {
     };
     let mut shown = root.to_owned();
     let mut field = &schema;
-    for name in names {
+    let mut inside_root: Vec<Segment> = Vec::new();
+    let mut names = names.into_iter();
+    while let Some(name) = names.next() {
+        if let Some(r#type) = root_at(&inside_root, root == "data", false) {
+            let rest = std::iter::once(name).chain(names);
+            return kubernetes(&shown, &r#type, rest);
+        }
         let inside = element(field);
         let properties = inside.get("properties").and_then(Value::as_object);
         let known = properties.and_then(|properties| properties.get(name));
@@ -84,6 +92,18 @@ pub fn docs(path: &str) -> Result<FieldDocs, UnknownField> {
         };
         shown.push('.');
         shown.push_str(name);
+        inside_root.push(name.into());
+        let is_root = root_at(&inside_root, root == "data", false).is_some();
+        if field["type"] == "array" && !is_root {
+            inside_root.push(0.into());
+        }
+    }
+    if let Some(r#type) = root_at(&inside_root, root == "data", false) {
+        let own = kubernetes(&shown, &r#type, std::iter::empty())?;
+        return Ok(FieldDocs {
+            description: description(field).to_owned(),
+            ..own
+        });
     }
     let properties = element(field).get("properties").and_then(Value::as_object);
     let fields = properties
@@ -102,6 +122,66 @@ pub fn docs(path: &str) -> Result<FieldDocs, UnknownField> {
         values: values.into_iter().flatten().map(Value::to_string).collect(),
         fields: fields.collect(),
     })
+}
+
+/// The documentation of a field that Kubernetes defines: its type, and the fields in it.
+fn kubernetes<'a>(
+    parent: &str,
+    r#type: &Type,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<FieldDocs, UnknownField> {
+    let mut shown = parent.to_owned();
+    let mut field = r#type.clone();
+    for name in names {
+        let inner = match innermost(&field) {
+            Type::Object(object) => fields_of(object),
+            _ => None,
+        };
+        let known = inner.and_then(|fields| fields.get(name));
+        let Some(known) = known else {
+            let names = inner.into_iter().flat_map(|fields| fields.keys().copied());
+            return Err(UnknownField {
+                parent: shown,
+                name: name.to_owned(),
+                meant: nearest(name, names).map(str::to_owned),
+            });
+        };
+        shown.push('.');
+        shown.push_str(name);
+        field = known.r#type.clone();
+    }
+    let inner = match innermost(&field) {
+        Type::Object(object) => fields_of(object),
+        _ => None,
+    };
+    let fields = inner.into_iter().flatten().map(|(name, field)| ChildDocs {
+        name: (*name).to_owned(),
+        r#type: field.r#type.name(),
+        summary: if field.is_required {
+            "Required.".to_owned()
+        } else {
+            String::new()
+        },
+    });
+    let described = match innermost(&field) {
+        Type::Object(object) => format!("{object} of Kubernetes: kubectl explain describes it."),
+        _ => String::new(),
+    };
+    Ok(FieldDocs {
+        path: shown,
+        r#type: field.name(),
+        description: described,
+        values: Vec::new(),
+        fields: fields.collect(),
+    })
+}
+
+/// The type of items of a list and of values of a map, else the type itself.
+fn innermost(r#type: &Type) -> &Type {
+    match r#type {
+        Type::List(inner) | Type::Map(inner) => innermost(inner),
+        other => other,
+    }
 }
 
 /// The schema of items of a list, of values of a map without own fields, else the schema itself.
@@ -179,12 +259,29 @@ mod tests {
                 "integer",
             ),
             ("env[].name", "spec.env.name", "string"),
+            ("tolerations", "spec.tolerations", "[]Toleration"),
+            ("tolerations[].key", "spec.tolerations.key", "string"),
+            (
+                "workload.template.spec.containers.resources.limits",
+                "spec.workload.template.spec.containers.resources.limits",
+                "map[string]Quantity",
+            ),
+            (
+                "stateProxy.connector.env",
+                "spec.stateProxy.connector.env",
+                "[]EnvVar",
+            ),
             ("platform.sidecar.image", "data.sidecar.image", "string"),
         ];
         for (path, shown, r#type) in cases {
             let docs = docs(path).unwrap();
             assert_eq!((docs.path.as_str(), docs.r#type.as_str()), (shown, r#type));
-            assert!(path.is_empty() || !docs.description.is_empty(), "{path}");
+            // Kubernetes describes its own fields.
+            let is_foreign = path.contains("key") || path.contains("limits") || path.contains("[]");
+            assert!(
+                is_foreign || path.is_empty() || !docs.description.is_empty(),
+                "{path}"
+            );
         }
     }
 
@@ -193,6 +290,9 @@ mod tests {
         let error = docs("scaling.minReplicaCout").unwrap_err().to_string();
         let expected =
             "spec.scaling has no field \"minReplicaCout\", did you mean \"minReplicaCount\"?";
+        assert_eq!(error, expected);
+        let error = docs("tolerations.opertor").unwrap_err().to_string();
+        let expected = "spec.tolerations has no field \"opertor\", did you mean \"operator\"?";
         assert_eq!(error, expected);
         let error = docs("image.inner").unwrap_err().to_string();
         assert_eq!(error, "spec.image has no field \"inner\"");

@@ -21,8 +21,8 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The explanation as tables for people.
-pub fn table(explanation: &Explanation) -> String {
+/// The explanation as tables for people, cut to a width in characters if there is one.
+pub fn table(explanation: &Explanation, width: Option<usize>) -> String {
     let mut text = format!("{} in {}\n", explanation.actor, explanation.namespace);
     if !explanation.conflicts.is_empty() {
         let sides = explanation.conflicts.iter().flat_map(|conflict| {
@@ -30,19 +30,19 @@ pub fn table(explanation: &Explanation) -> String {
             let sides = conflict.sides.iter();
             sides.map(move |side| [path.clone(), side.flavor.clone(), shown(&side.value)])
         });
-        columns(["FIELD", "FLAVOR", "VALUE"], sides, &mut text);
+        columns(["FIELD", "FLAVOR", "VALUE"], sides, width, &mut text);
     }
     if !explanation.fields.is_empty() {
         let fields = explanation.fields.iter().map(|field| {
             let path = field.path.to_string();
             [path, field.origin.to_string(), shown(&field.value)]
         });
-        columns(["FIELD", "SET BY", "VALUE"], fields, &mut text);
+        columns(["FIELD", "SET BY", "VALUE"], fields, width, &mut text);
     }
     if !explanation.derived.is_empty() {
         let derived = explanation.derived.iter();
         let rows = derived.map(|it| [it.name.to_owned(), it.from.clone(), shown(&it.value)]);
-        columns(["DERIVED", "FROM", "VALUE"], rows, &mut text);
+        columns(["DERIVED", "FROM", "VALUE"], rows, width, &mut text);
     }
     text
 }

@@ -103,6 +103,25 @@ pub fn actor_tests(
     Ok(loaded)
 }
 
+/// The files and folders that cases in these files name, for `--watch`.
+pub fn files_of_tests(paths: &[PathBuf], recursive: bool) -> Vec<PathBuf> {
+    let documents = Documents::read(paths, recursive);
+    let mut named = Vec::new();
+    for document in documents.all().filter(|it| it.role() == Role::Test) {
+        let folder = document.file.parent().unwrap_or_else(|| Path::new(""));
+        for field in ["actor", "flavors", "platform", "observed"] {
+            let value = document.object.get(&[field]);
+            let texts: Vec<&str> = match value {
+                Some(Value::String(path)) => vec![path],
+                Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
+                _ => Vec::new(),
+            };
+            named.extend(texts.into_iter().map(|path| folder.join(path)));
+        }
+    }
+    named
+}
+
 fn test(document: &documents::Document, namespace: &str) -> Result<LoadedTest, InputError> {
     let file = &document.file;
     let fault = |path: FieldPath, fault: String| InputError::Case {

@@ -20,7 +20,7 @@ pub enum InputError {
         source: io::Error,
     },
     /// A file is not YAML.
-    #[error("{}: {source}", path.display())]
+    #[error("{}:{}", path.display(), placed(source))]
     Yaml {
         /// The file.
         path: PathBuf,
@@ -66,6 +66,12 @@ pub enum InputError {
         path: PathBuf,
         /// Why.
         source: serde_json::Error,
+    },
+    /// A file has no message with a route.
+    #[error("{}: no message with a route", path.display())]
+    NoRoute {
+        /// The file.
+        path: PathBuf,
     },
     /// There is no XR among the files.
     #[error("no actor among {files}: found {found}")]
@@ -218,6 +224,17 @@ impl InputError {
             _ => return None,
         };
         Some(hint)
+    }
+}
+
+/// The error with line and column first, as in every message about a file.
+fn placed(error: &YamlError) -> String {
+    match error {
+        YamlError::Read {
+            fault,
+            position: Some(Position { line, column }),
+        } => format!("{line}:{column}: cannot read YAML: {fault}"),
+        error => format!(" {error}"),
     }
 }
 

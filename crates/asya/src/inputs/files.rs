@@ -1,8 +1,10 @@
 //! Text and YAML from files, folders and standard input.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::InputError;
 
@@ -47,6 +49,30 @@ pub(super) fn json_files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
         }
     }
     Ok(files)
+}
+
+/// Time of change and size of a file; none if it cannot be read.
+pub type FileState = Option<(SystemTime, u64)>;
+
+/// The state of each file that a command reads from these paths.
+pub fn fingerprint(paths: &[PathBuf], recursive: bool) -> BTreeMap<PathBuf, FileState> {
+    let state = |path: &Path| {
+        let metadata = fs::metadata(path).ok()?;
+        Some((metadata.modified().ok()?, metadata.len()))
+    };
+    let mut states = BTreeMap::new();
+    for path in paths {
+        if path.is_dir() {
+            let files = yaml_files(path, recursive).unwrap_or_default();
+            states.extend(files.into_iter().map(|file| {
+                let found = state(&file);
+                (file, found)
+            }));
+        } else {
+            states.insert(path.clone(), state(path));
+        }
+    }
+    states
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, InputError> {

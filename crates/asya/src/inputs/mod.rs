@@ -8,22 +8,27 @@ mod actor_tests;
 mod bare_keys;
 mod cases;
 mod cluster;
+mod components;
 mod compositions;
 mod documents;
 mod error;
 mod files;
+mod messages;
 mod sides;
 mod sources;
 mod summary;
 
-pub use actor_tests::{LoadedTest, LoadedTests, actor_tests};
+pub use actor_tests::{LoadedTest, LoadedTests, actor_tests, files_of_tests};
 pub use cases::{Arguments, Case, Loaded, load};
 pub use cluster::{
     Cluster, LiveObjects, LiveQuery, Package, Scope, live_objects, packages, pods_of, workloads_of,
 };
+pub use components::{Component, components};
 pub use compositions::built_in_compositions;
 pub(crate) use documents::bare_key;
 pub use error::InputError;
+pub use files::{FileState, fingerprint};
+pub use messages::routes;
 pub use sides::{LoadedSides, SideArguments, sides};
 pub use sources::{Sources, compositions_of_actors, sources};
 pub use summary::Summary;

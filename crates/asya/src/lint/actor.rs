@@ -18,8 +18,9 @@ use super::across::Queue;
 use super::document::Document;
 use super::fields::nearest;
 use super::finding::{Check, Finding, Place};
-use super::nesting;
-use crate::steps::up_to_flavors;
+use super::{nesting, scaling, workload};
+use crate::render_result::resolved_spec;
+use crate::steps::{up_to_flavors, up_to_scaling};
 use pipeline::{
     Composite, EngineError, Inputs, Machinery, Object, Outcome, RenderError, Schemas, outcome,
 };
@@ -70,6 +71,11 @@ pub(super) fn check(
         world,
     };
     let requests = requests(document, &facts, &outcome);
+    let rendered = workload::problems(&facts, &outcome).into_iter();
+    let rendered = rendered.chain(scaling::problems(&facts, &outcome));
+    let rendered: Vec<Diagnostic> = rendered
+        .chain(handler(document, &facts, &outcome))
+        .collect();
     let is_lenient = world.platform.is_none();
     let notes = facts.diagnostics.into_iter();
     // Of the transport of lenient settings only errors mean anything.
@@ -78,7 +84,13 @@ pub(super) fn check(
         let is_error = note.diagnostic.severity == Severity::Error;
         is_error || !is_lenient || note.condition != of_transport
     });
-    let diagnostics = notes.map(|note| note.diagnostic).chain(requests);
+    // Lenient settings have no place to report anything at.
+    let rendered = rendered.into_iter();
+    let rendered = rendered.filter(|it| !is_lenient || it.code != Code::DefaultSidecarImage);
+    let diagnostics = notes
+        .map(|note| note.diagnostic)
+        .chain(requests)
+        .chain(rendered);
     findings.extend(diagnostics.map(|diagnostic| documents.finding(diagnostic)));
     nesting::check_rendered(document, &outcome.desired, findings);
     queue(&outcome).filter(|_| !is_lenient)
@@ -126,6 +138,8 @@ impl Documents<'_> {
 
     fn finding(&self, diagnostic: Diagnostic) -> Finding {
         let related = diagnostic.related.iter();
+        // What the platform sets for all actors is reported once.
+        let is_of_all = diagnostic.code == Code::DefaultSidecarImage;
         Finding {
             place: self.place(&diagnostic.location()),
             severity: diagnostic.severity,
@@ -133,7 +147,7 @@ impl Documents<'_> {
             related: related.map(|location| self.place(location)).collect(),
             message: diagnostic.message,
             help: diagnostic.help,
-            actor: Some(self.actor.object.name().to_owned()),
+            actor: (!is_of_all).then(|| self.actor.object.name().to_owned()),
             check: Check::Steps,
         }
     }
@@ -191,11 +205,13 @@ fn inputs(
         (Machinery::Modern, linter.composition.clone())
     };
     let composition = if missing.is_empty() {
-        composition
+        up_to_scaling(composition)
     } else {
         up_to_flavors(composition.clone()).unwrap_or(composition)
     };
-    let present = world.flavors.values().chain(&world.platform);
+    // Only what it names: all flavors for each of thousands of actors would be millions of copies.
+    let named = named_flavors(document).filter_map(|(_, name)| world.flavors.get(name));
+    let present = named.chain(&world.platform);
     let mut required: Vec<Object> = present.map(|config| config.object.clone()).collect();
     required.extend(missing.iter().map(|name| config(name, &json!({}))));
     if world.platform.is_none() {
@@ -276,6 +292,39 @@ fn requests(actor: &Document, facts: &Facts, outcome: &Outcome) -> Option<Diagno
     let location = facts.locate(&field_of_resources(actor));
     let help = "its pods are placed as if they needed none, and nothing can scale them by it";
     Some(Diagnostic::warning(Code::NoRequests, location, message).help(help))
+}
+
+/// The handler, if it does not have the form that the runtime imports.
+fn handler(actor: &Document, facts: &Facts, outcome: &Outcome) -> Option<Diagnostic> {
+    let spec = resolved_spec(outcome)?;
+    let path: FieldPath = match actor.get(&["spec", "workloadRef"]) {
+        Some(_) if spec["runtime"]["handler"].is_string() => ["runtime", "handler"].into(),
+        _ => ["handler"].into(),
+    };
+    let handler = match path.segments() {
+        [_] => &spec["handler"],
+        _ => &spec["runtime"]["handler"],
+    };
+    let handler = handler.as_str()?;
+    let is_name = |part: &str| {
+        let mut letters = part.chars();
+        letters
+            .next()
+            .is_some_and(|first| first.is_alphabetic() || first == '_')
+            && letters.all(|letter| letter.is_alphanumeric() || letter == '_')
+    };
+    if handler.is_empty() || (handler.contains('.') && handler.split('.').all(is_name)) {
+        return None;
+    }
+    let location = facts.locate(&path);
+    let message = format!("{}: {handler:?} is not module.function", location.path);
+    let help = match handler.split_once(':') {
+        Some((module, function)) if is_name(function) => {
+            format!("did you mean \"{module}.{function}\"?")
+        }
+        _ => "write module.function or module.Class.method".to_owned(),
+    };
+    Some(Diagnostic::error(Code::InvalidHandler, location, message).help(help))
 }
 
 /// Where an actor says what its runtime container needs, in its resolved spec.

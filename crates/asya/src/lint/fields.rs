@@ -5,8 +5,9 @@ use actor::diagnostic::{Code, Severity};
 use merge::{FieldPath, Segment};
 use serde_json::{Map, Value, json};
 
-use super::document::Document;
+use super::document::{Document, Role};
 use super::finding::{Check, Finding};
+use crate::kubernetes::{self, Depth, Type, kind_of, root_at};
 
 /// Kubernetes' keyword for a map that may hold anything.
 const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
@@ -48,6 +49,27 @@ pub(super) fn check(
     walk.fields(schema, document.object.as_map());
 }
 
+/// What Kubernetes defines in the field at a path of the document.
+fn kubernetes_type(document: &Document, path: &[Segment]) -> Option<(Type, Depth)> {
+    let [Segment::Key(root), inside @ ..] = path else {
+        return None;
+    };
+    if root == "metadata" && inside.is_empty() {
+        return Some((Type::of("ObjectMeta"), Depth::Partial));
+    }
+    let role = document.role();
+    let kind = document.get(&[root, "workload", "kind"]);
+    let is_stateful = kind.is_some_and(|kind| kind == "StatefulSet");
+    let r#type = root_at(inside, role == Role::Platform, is_stateful)?;
+    // Flavors and templates are completed by others.
+    let is_template = inside.last() == Some(&Segment::from("template"));
+    let depth = match role {
+        Role::Actor if !is_template => Depth::Field,
+        _ => Depth::Partial,
+    };
+    Some((r#type, depth))
+}
+
 struct Walk<'a> {
     document: &'a Document,
     unknown: Severity,
@@ -66,6 +88,9 @@ impl Walk<'_> {
         if value.is_null() {
             return;
         }
+        if let Some((r#type, depth)) = kubernetes_type(self.document, &self.path) {
+            return self.kubernetes(&r#type, value, depth);
+        }
         if let Some(expected) = mismatch(schema, value) {
             let problem = format!("expected {expected}, found {}", kind_of(value));
             let quotes = expected == "a text" && !value.is_object() && !value.is_array();
@@ -79,6 +104,20 @@ impl Walk<'_> {
                 }
             }
             _ => self.scalar(schema, value),
+        }
+    }
+
+    fn kubernetes(&mut self, r#type: &Type, value: &Value, depth: Depth) {
+        for problem in kubernetes::check(r#type, value, &self.path, depth) {
+            let message = problem.message(&problem.path);
+            let finding =
+                self.document
+                    .finding(Severity::Error, problem.code, problem.path, message);
+            self.findings.push(Finding {
+                help: problem.help,
+                check: Check::Schema,
+                ..finding
+            });
         }
     }
 
@@ -159,17 +198,6 @@ fn mismatch(schema: &Value, value: &Value) -> Option<&'static str> {
         _ => return None,
     };
     (!fits).then_some(expected)
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a map",
-    }
 }
 
 /// The name that was probably meant: the nearest by edits, of which a third of the

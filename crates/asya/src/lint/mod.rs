@@ -16,12 +16,18 @@ mod flavor;
 mod form;
 mod nesting;
 mod platform;
+mod sarif;
+mod scaling;
 #[cfg(test)]
 mod tests;
+mod workload;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use ::actor::schema;
 use ::actor::spec::without_machinery;
-use merge::Segment;
+use merge::{FieldPath, Segment};
 use serde_json::Value;
 
 pub use ::actor::diagnostic::{Code, Severity, Source};
@@ -30,6 +36,7 @@ pub(crate) use fields::nearest;
 pub(crate) use finding::Check;
 pub use finding::{Finding, Place};
 pub use form::{github, json, lines};
+pub use sarif::sarif;
 
 use self::across::Rendered;
 use self::actor::World;
@@ -167,8 +174,44 @@ fn without_repetitions(mut findings: Vec<Finding>) -> Vec<Finding> {
             group.iter().map(repeats).collect::<Vec<bool>>()
         })
         .collect();
+    let inner = inner_values(&findings);
     let kept = findings.into_iter().zip(repeated);
-    kept.filter(|(_, is_repeated)| !is_repeated)
+    kept.filter(|(finding, is_repeated)| !is_repeated && !has_inner(finding, &inner))
         .map(|(finding, _)| finding)
         .collect()
+}
+
+/// File, actor and path of a value that the schema's check found to be invalid.
+type Invalid = (PathBuf, Option<String>, FieldPath);
+
+fn inner_values(findings: &[Finding]) -> BTreeSet<Invalid> {
+    let of_schema = findings
+        .iter()
+        .filter(|it| it.check == Check::Schema && it.code == Code::InvalidValue);
+    let key = |it: &Finding| {
+        (
+            it.place.file.clone(),
+            it.actor.clone(),
+            it.place.path.clone(),
+        )
+    };
+    of_schema.map(key).collect()
+}
+
+/// Whether a step reports a whole item as invalid, of which the schema's check has named the field.
+fn has_inner(finding: &Finding, inner: &BTreeSet<Invalid>) -> bool {
+    let is_of_step = finding.check == Check::Steps && finding.code == Code::InvalidValue;
+    let place = &finding.place;
+    is_of_step && {
+        let from = (
+            place.file.clone(),
+            finding.actor.clone(),
+            place.path.clone(),
+        );
+        let mut inside = inner.range(from..);
+        inside.next().is_some_and(|(file, actor, path)| {
+            let starts = path.segments().starts_with(place.path.segments());
+            *file == place.file && *actor == finding.actor && starts
+        })
+    }
 }

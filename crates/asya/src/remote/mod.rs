@@ -6,6 +6,8 @@
 //! in four bytes, big-endian, and its bytes. Crossplane keeps both messages compatible over
 //! versions, so any two versions of Asya can be compared.
 
+#[cfg(feature = "foreign-functions")]
+pub mod foreign;
 mod serve;
 
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};

@@ -5,11 +5,40 @@ use owo_colors::{OwoColorize as _, Style};
 use serde_json::{Map, Value, json};
 
 use super::{ActorState, Branch, Health};
+use crate::table::columns;
 
 /// A small tree for each actor.
 pub fn trees(states: &[ActorState]) -> String {
     let lines: Vec<String> = states.iter().flat_map(tree).collect();
     lines.into_iter().map(|line| line + "\n").collect()
+}
+
+/// A table with a row for each actor, cut to a width in characters if there is one.
+pub fn table(states: &[ActorState], width: Option<usize>) -> String {
+    let count = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |it| it.to_string());
+    let rows = states.iter().map(|state| {
+        [
+            format!("{}/{}", state.namespace, state.name),
+            state.status.style(style(state.health)).to_string(),
+            state.pods(),
+            count(state.queue.queued),
+            count(state.queue.processing),
+            count(state.queue.dead_lettered),
+            state.message.clone(),
+        ]
+    });
+    let head = [
+        "ACTOR",
+        "STATUS",
+        "PODS",
+        "QUEUED",
+        "PROCESSING",
+        "DEAD",
+        "MESSAGE",
+    ];
+    let mut text = String::new();
+    columns(head, rows, width, &mut text);
+    text.trim_start().to_owned()
 }
 
 fn tree(state: &ActorState) -> Vec<String> {

@@ -4,14 +4,15 @@
 //! Pure: [`crate::inputs`] reads the cluster.
 
 mod form;
+pub mod top;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use actor::labels;
 use actor::queue::{self, AtProvider};
-use actor::status::{ConditionType, QueueStatus, StatusDocument, StatusReason};
+use actor::status::{ConditionType, QueueStatus, Replicas, StatusDocument, StatusReason};
 
-pub use form::{json, trees};
+pub use form::{json, table, trees};
 
 use pipeline::{COMPOSITE, Object};
 
@@ -30,6 +31,10 @@ pub struct ActorState {
     pub message: String,
     /// Its queue; unknown fields are missing.
     pub queue: QueueStatus,
+    /// Its flavors, in order.
+    pub flavors: Vec<String>,
+    /// Its pods; unknown counts are missing.
+    pub replicas: Replicas,
     /// Its dependencies in the order of the steps.
     pub branches: Vec<Branch>,
 }
@@ -140,6 +145,19 @@ fn state(actor: &Object, owned: &BTreeMap<Identity<'_>, Vec<&Object>>) -> ActorS
         health,
         message,
         queue,
+        replicas: status.replicas.unwrap_or_default(),
+        flavors: status.flavors.unwrap_or_default(),
+    }
+}
+
+impl ActorState {
+    /// Ready and desired pods, such as `2/5`; `-` if neither is known.
+    pub fn pods(&self) -> String {
+        let shown = |count: Option<u32>| count.map_or_else(|| "?".to_owned(), |it| it.to_string());
+        match (self.replicas.ready, self.replicas.desired) {
+            (None, None) => "-".to_owned(),
+            (ready, desired) => format!("{}/{}", shown(ready), shown(desired)),
+        }
     }
 }
 

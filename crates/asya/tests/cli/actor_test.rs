@@ -156,3 +156,29 @@ fn filter_selects_cases_by_name() {
         );
     }
 }
+
+#[test]
+fn junit_output_has_a_case_for_each_test() {
+    let case = |name: &str, kind: &str| {
+        format!(
+            "apiVersion: test.asya.sh/v1alpha1\nkind: ActorTest\nname: {name}\nactor: {{image: i, handler: a.b}}\n\
+             platform: {{transports: {{sqs: {{type: sqs, config: {{region: us-east-1}}}}}}}}\nexpect: {{objects: [{{kind: {kind}}}]}}\n"
+        )
+    };
+    let both = format!(
+        "{}---\n{}",
+        case("it <passes>", "Deployment"),
+        case("it fails", "Pod")
+    );
+    let folder = crate::program::Folder::with(&[("t.yaml", &both)]);
+    let run = folder.run("test -o junit t.yaml");
+    assert_eq!(run.code, 1);
+    let expected = [
+        "<testsuites name=\"asya test\" tests=\"2\" failures=\"1\" errors=\"0\">",
+        "    <testcase classname=\"t.yaml\" name=\"it &lt;passes&gt;\" file=\"t.yaml\" line=\"1\"/>",
+        "      <failure message=\"expected an object of kind &quot;Pod&quot;, found ",
+    ];
+    for part in expected {
+        assert!(run.output.contains(part), "{part}: {}", run.output);
+    }
+}

@@ -182,7 +182,11 @@ fn invalid_input_ends_with_status_2() {
             "cannot read \"missing.yaml\"",
             "no such file",
         ),
-        ("actor.yaml --new broken.yaml", "broken.yaml: ", "no YAML"),
+        (
+            "actor.yaml --new broken.yaml",
+            "broken.yaml:1:4: cannot read YAML",
+            "no YAML",
+        ),
         (
             "--new nameless.yaml",
             "AsyncActor has no metadata.name",

@@ -98,7 +98,7 @@ fn unreadable_files_are_reported_and_the_others_rendered() {
     assert!(names(&run.documents()).contains(&"Queue text-processor".to_owned()));
     let files: Vec<&str> = run.stderr.lines().collect();
     assert_eq!(files.len(), 3, "{}", run.stderr);
-    assert!(files[0].starts_with("error: d/1.yaml: cannot read YAML"));
+    assert!(files[0].starts_with("error: d/1.yaml:") && files[0].contains(": cannot read YAML: "));
     assert!(files[1].starts_with("error: d/2.yaml:7:1: expected Kubernetes objects"));
     assert!(files[2].starts_with("error: cannot read \"missing.yaml\""));
 }

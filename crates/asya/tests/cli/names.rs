@@ -90,3 +90,29 @@ fn bash_accepts_its_completion() {
         .unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "diff\n");
 }
+
+#[test]
+fn kubectl_gets_candidates_with_names_of_the_cluster() {
+    let folder = crate::program::Folder::with(&[]);
+    let link = folder.path().join("kubectl_complete-asya");
+    symlink(env!("CARGO_BIN_EXE_asya"), &link).unwrap();
+    folder.add_program(
+        "bin/kubectl",
+        "echo \"$@\" >> calls; printf 'embed\\nextract\\n'",
+    );
+    let candidates = |words: &[&str]| {
+        let mut command = Command::new(&link);
+        let path = format!("{}:/usr/bin:/bin", folder.path().join("bin").display());
+        let run = command
+            .current_dir(folder.path())
+            .env_clear()
+            .env("PATH", path);
+        let output = run.args(words).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(candidates(&["stat"]).starts_with("status\tShow the state of actors"));
+    assert_eq!(candidates(&["status", "e"]), "embed\nextract\n:4\n");
+    assert_eq!(candidates(&["status", "ex"]), "extract\n:4\n");
+    assert_eq!(candidates(&["status", "--flavor", "em"]), "embed\n:4\n");
+    assert!(candidates(&["docs", "scal"]).starts_with("scaling\n"));
+}

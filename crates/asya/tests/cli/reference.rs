@@ -52,7 +52,8 @@ fn version_lists_our_packages_and_warns_of_other_versions() {
     assert_eq!(
         run.output,
         format!(
-            "asya {own}\nConfiguration asya v0.0.9, healthy\n\
+            "asya {own}\nKubernetes not found\nCrossplane not found\nKEDA not found\n\
+             Configuration asya v0.0.9, healthy\n\
              Function team-function-asya v{own}, health unknown\n"
         )
     );

@@ -3,6 +3,7 @@
 //! To add one, add an entry to [`GENERATED`], or to [`crate::reference::PAGES`].
 //! A producer must be deterministic: same sources, same bytes, on every machine.
 
+mod kubernetes;
 mod protocol;
 
 use std::fs;
@@ -20,7 +21,7 @@ use crate::{Verdict, cannot, inventory, real};
 struct Generated {
     /// Relative to the repository root.
     path: &'static str,
-    /// Its whole content, with a final newline. Reads sources below the root only.
+    /// Its whole content, with a final newline. Reads sources below the root only, and pinned modules.
     content: fn(root: &Path) -> Result<String>,
 }
 
@@ -28,6 +29,10 @@ const GENERATED: &[Generated] = &[
     Generated {
         path: "crates/function-proto/src/v1.rs",
         content: protocol::messages,
+    },
+    Generated {
+        path: kubernetes::PATH,
+        content: kubernetes::types,
     },
     Generated {
         path: "crates/xtask/real/README.md",

@@ -113,7 +113,7 @@ impl Go {
     }
 
     /// Where Go keeps the component's module, which is fetched if it is not there.
-    fn module_folder(&self, pins: &Pins) -> Result<PathBuf> {
+    pub(crate) fn module_folder(&self, pins: &Pins) -> Result<PathBuf> {
         let module = pins.component.module;
         let output = self
             .command(pins)

@@ -168,6 +168,22 @@ pub(crate) fn readme(root: &Path) -> Result<String> {
     Ok(page)
 }
 
+/// The pinned version of Kubernetes, such as `v1.35.4`.
+pub(crate) fn kubernetes_version(root: &Path) -> Result<String> {
+    Ok(kubernetes(root)?.version)
+}
+
+/// Where Go keeps the sources of the pinned Kubernetes; they are fetched if they are missing.
+pub(crate) fn kubernetes_module(root: &Path) -> Result<PathBuf> {
+    Go::on_path().module_folder(&kubernetes(root)?)
+}
+
+fn kubernetes(root: &Path) -> Result<Pins> {
+    let pins = pins_of(root, |component| component.name == "kube-apiserver")?;
+    let mut pins = pins.into_iter();
+    pins.next().context("no component is kube-apiserver")
+}
+
 /// Where the folders with the pins are.
 fn folder(root: &Path) -> PathBuf {
     root.join("crates/xtask/real")

@@ -1,5 +1,7 @@
 //! A comparison as tables in plain text.
 
+use std::collections::BTreeMap;
+
 use owo_colors::{OwoColorize as _, Style};
 use serde_json::Value;
 
@@ -12,10 +14,14 @@ use crate::table::{columns, shown};
 
 /// A missing value.
 const NOTHING: &str = "-";
+/// Names in a row that several actors share; the others are counted, and JSON has all of them.
+const NAMED_MAX: usize = 3;
+/// Most changed actors with a row each.
+const GROUPED_MIN: usize = 20;
 
 /// A summary line, a table of sources, a table of actors, and the changes of each actor. Actors with
 /// the same changes share one section.
-pub fn table(comparison: &Comparison) -> String {
+pub fn table(comparison: &Comparison, width: Option<usize>) -> String {
     let mut text = summary(comparison) + "\n";
     if !comparison.sources.is_empty() {
         let rows = comparison.sources.iter().map(|it| {
@@ -26,16 +32,26 @@ pub fn table(comparison: &Comparison) -> String {
             };
             [it.source.to_string(), it.label().to_owned(), actors]
         });
-        columns(["SOURCE", "IS", "CHANGED ACTORS"], rows, &mut text);
+        columns(["SOURCE", "IS", "CHANGED ACTORS"], rows, width, &mut text);
     }
     if !comparison.actors.is_empty() {
         let head = ["ACTOR", "IS", "PODS", "QUEUE", "BECAUSE OF"];
-        columns(head, comparison.actors.iter().map(row), &mut text);
+        columns(
+            head,
+            rows_of(&comparison.actors).into_iter(),
+            width,
+            &mut text,
+        );
     }
-    for (body, actors) in groups(&comparison.actors) {
+    for (body, actors) in groups(&comparison.actors, width) {
         let names: Vec<String> = actors.iter().map(|actor| actor.id.to_string()).collect();
+        let names = if names.len() > GROUPED_MIN {
+            listed(&names)
+        } else {
+            names.join(", ")
+        };
         text.push('\n');
-        text.push_str(&names.join(", ").bold().to_string());
+        text.push_str(&names.bold().to_string());
         text.push('\n');
         text.push_str(&body);
     }
@@ -43,16 +59,56 @@ pub fn table(comparison: &Comparison) -> String {
 }
 
 /// The actors by their section, in the order of the first actor of each.
-fn groups(actors: &[ActorChange]) -> Vec<(String, Vec<&ActorChange>)> {
+fn groups(actors: &[ActorChange], width: Option<usize>) -> Vec<(String, Vec<&ActorChange>)> {
     let mut groups: Vec<(String, Vec<&ActorChange>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for actor in actors {
-        let body = body(actor);
-        match groups.iter_mut().find(|(section, _)| *section == body) {
-            Some((_, group)) => group.push(actor),
-            None => groups.push((body, vec![actor])),
+        let body = body(actor, width);
+        match places.get(&body) {
+            Some(place) => groups[*place].1.push(actor),
+            None => {
+                places.insert(body.clone(), groups.len());
+                groups.push((body, vec![actor]));
+            }
         }
     }
     groups
+}
+
+/// A row for each actor; actors whose rows differ in nothing but the name share one, with up to
+/// [`NAMED_MAX`] names.
+fn rows_of(actors: &[ActorChange]) -> Vec<[String; 5]> {
+    let mut rows: Vec<([String; 5], Vec<String>)> = Vec::new();
+    let mut places: BTreeMap<[String; 4], usize> = BTreeMap::new();
+    for actor in actors {
+        let row = row(actor);
+        let [name, rest @ ..] = row.clone();
+        match places.get(&rest) {
+            Some(place) => rows[*place].1.push(name),
+            None => {
+                places.insert(rest, rows.len());
+                rows.push((row, vec![name]));
+            }
+        }
+    }
+    // Few rows are easier to read one by one.
+    if actors.len() <= GROUPED_MIN {
+        return actors.iter().map(row).collect();
+    }
+    let named = rows.into_iter().map(|(mut row, names)| {
+        row[0] = listed(&names);
+        row
+    });
+    named.collect()
+}
+
+/// The first names, and the number of others.
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>();
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 fn row(actor: &ActorChange) -> [String; 5] {
@@ -102,16 +158,16 @@ fn or_nothing(text: String) -> String {
 }
 
 /// The section of an actor, without its name: others may share it.
-fn body(actor: &ActorChange) -> String {
+fn body(actor: &ActorChange, width: Option<usize>) -> String {
     let mut text = String::new();
     if !actor.fields.is_empty() {
         let rows = actor.fields.iter().map(field);
-        columns(["FIELD", "SET BY", "OLD", "NEW"], rows, &mut text);
+        columns(["FIELD", "SET BY", "OLD", "NEW"], rows, width, &mut text);
     }
     if !actor.objects.is_empty() {
         let rows = actor.objects.iter().flat_map(object);
         let head = ["OBJECT", "FIELD", "BECAUSE OF", "OLD", "NEW"];
-        columns(head, rows, &mut text);
+        columns(head, rows, width, &mut text);
     }
     let mut lines: Vec<String> = Vec::new();
     for pods in &actor.pods {

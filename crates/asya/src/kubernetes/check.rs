@@ -1,0 +1,308 @@
+//! Values against the types of Kubernetes.
+
+use std::collections::BTreeSet;
+
+use actor::diagnostic::Code;
+use merge::{FieldPath, Segment};
+use serde_json::{Map, Value};
+
+use super::rules;
+use super::schema::{Field, Type, fields_of, version};
+use crate::lint::nearest;
+
+/// How much of a pod the checked value holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// A part that others may complete: maps of a flavor, or of a template.
+    Partial,
+    /// A whole field.
+    Field,
+    /// A rendered workload.
+    Workload,
+}
+
+/// Something that the API server refuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// The field, from the checked value.
+    pub(crate) path: FieldPath,
+    /// The rule that it breaks.
+    pub(crate) code: Code,
+    /// What is wrong with the field.
+    pub(crate) text: String,
+    /// What to do.
+    pub(crate) help: Option<String>,
+}
+
+/// Everything in the value that the API server of the pinned version refuses.
+pub(crate) fn check(r#type: &Type, value: &Value, path: &[Segment], depth: Depth) -> Vec<Problem> {
+    let mut walk = Walk {
+        path: path.to_vec(),
+        depth,
+        claims: Vec::new(),
+        problems: Vec::new(),
+    };
+    walk.value(r#type, value, None);
+    walk.problems
+}
+
+/// A walk through a value.
+pub(super) struct Walk {
+    path: Vec<Segment>,
+    /// How much the maps on the way hold; items of lists are always whole.
+    pub(super) depth: Depth,
+    /// Names of the StatefulSet's volume claims, which its pods can mount.
+    claims: Vec<String>,
+    problems: Vec<Problem>,
+}
+
+impl Walk {
+    /// The keys on the way to the value.
+    pub(super) fn keys(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.path.iter().filter_map(|segment| match segment {
+            Segment::Key(key) => Some(key.as_str()),
+            Segment::Index(_) => None,
+        })
+    }
+
+    /// Reports a problem of the field at `inside`, seen from the current value.
+    pub(super) fn report(&mut self, inside: &[Segment], code: Code, text: impl Into<String>) {
+        let path = self.path.iter().chain(inside).cloned().collect();
+        self.problems.push(Problem {
+            path,
+            code,
+            text: text.into(),
+            help: None,
+        });
+    }
+
+    /// The same, with a remedy.
+    pub(super) fn report_with(
+        &mut self,
+        inside: &[Segment],
+        code: Code,
+        text: String,
+        help: impl Into<String>,
+    ) {
+        self.report(inside, code, text);
+        if let Some(problem) = self.problems.last_mut() {
+            problem.help = Some(help.into());
+        }
+    }
+
+    /// Whether a missing field is an error: whoever writes this map writes all of it.
+    pub(super) fn is_whole(&self) -> bool {
+        self.depth != Depth::Partial
+    }
+
+    /// Whether the StatefulSet has a volume claim of that name.
+    pub(super) fn is_claimed(&self, name: &str) -> bool {
+        self.claims.iter().any(|claim| claim == name)
+    }
+
+    fn below(
+        &mut self,
+        segment: impl Into<Segment>,
+        r#type: &Type,
+        value: &Value,
+        field: Option<&Field>,
+    ) {
+        self.path.push(segment.into());
+        self.value(r#type, value, field);
+        self.path.pop();
+    }
+
+    fn value(&mut self, r#type: &Type, value: &Value, field: Option<&Field>) {
+        if value.is_null() {
+            return;
+        }
+        if let Some(expected) = mismatch(r#type, value) {
+            let text = format!("expected {expected}, found {}", kind_of(value));
+            if *r#type == Type::Text && !value.is_object() && !value.is_array() {
+                return self.report_with(&[], Code::InvalidValue, text, "put it in quotes");
+            }
+            return self.report(&[], Code::InvalidValue, text);
+        }
+        match (r#type, value) {
+            (Type::List(items), Value::Array(list)) => self.list(items, list, field),
+            (Type::Map(values), Value::Object(map)) => {
+                for (key, value) in map {
+                    self.below(key.as_str(), values, value, None);
+                }
+            }
+            (Type::Object(name), Value::Object(map)) => self.object(name, map),
+            (Type::Integer(32), value)
+                if value.as_i64().is_some_and(|it| i32::try_from(it).is_err()) =>
+            {
+                self.report(&[], Code::InvalidValue, "does not fit into 32 bits");
+            }
+            (Type::Integer(_), value) if value.as_i64().is_none() => {
+                self.report(&[], Code::InvalidValue, "does not fit into 64 bits");
+            }
+            (Type::Quantity, value) => {
+                if let Err(error) = actor::quantity::text(value) {
+                    self.report(&[], Code::InvalidQuantity, error.to_string());
+                }
+            }
+            _ => {}
+        }
+        rules::of_value(self, r#type, value);
+    }
+
+    fn list(&mut self, items: &Type, list: &[Value], field: Option<&Field>) {
+        // Lists are appended, never merged item by item, so an item is whole.
+        let depth = self.depth;
+        if depth == Depth::Partial {
+            self.depth = Depth::Field;
+        }
+        for (index, item) in list.iter().enumerate() {
+            if item.is_null() {
+                self.report(
+                    &[index.into()],
+                    Code::InvalidValue,
+                    "expected a value, found nothing",
+                );
+            }
+            self.below(index, items, item, None);
+        }
+        self.depth = depth;
+        if let Some(field) = field {
+            self.repetitions(list, field);
+        }
+    }
+
+    /// Items that the API server takes for the same.
+    fn repetitions(&mut self, list: &[Value], field: &Field) {
+        let mut known = BTreeSet::new();
+        for (index, item) in list.iter().enumerate() {
+            let identity = match (item, field.is_set) {
+                (item, true) => Some(item.to_string()),
+                (Value::Object(map), _) if !field.keys.is_empty() => identity(map, &field.keys),
+                _ => None,
+            };
+            let Some(identity) = identity else { continue };
+            if !known.insert(identity.clone()) {
+                let path = match field.keys.first() {
+                    Some(key) => vec![index.into(), (*key).into()],
+                    None => vec![index.into()],
+                };
+                let text = format!("{identity} is given more than once");
+                self.report(&path, Code::DuplicateName, text);
+            }
+        }
+    }
+
+    fn object(&mut self, name: &'static str, map: &Map<String, Value>) {
+        let Some(fields) = fields_of(name) else {
+            return;
+        };
+        if let Some(claims) = map.get("volumeClaimTemplates").and_then(Value::as_array) {
+            let names = claims
+                .iter()
+                .filter_map(|it| it["metadata"]["name"].as_str());
+            self.claims.extend(names.map(str::to_owned));
+        }
+        let mut has_unknown = false;
+        for (key, value) in map {
+            match fields.get(key.as_str()) {
+                Some(field) => self.below(key.as_str(), &field.r#type, value, Some(field)),
+                None => {
+                    has_unknown = true;
+                    self.unknown(key, fields.keys().copied());
+                }
+            }
+        }
+        // What is missing is most often what is misspelt.
+        let depth = self.depth;
+        if has_unknown {
+            self.depth = Depth::Partial;
+        }
+        if self.is_whole() {
+            let is_missing = |value: Option<&Value>| value.is_none_or(Value::is_null);
+            let missing: Vec<&str> = fields
+                .iter()
+                .filter(|(key, field)| field.is_required && is_missing(map.get(**key)))
+                .map(|(key, _)| *key)
+                .filter(|key| !rules::is_given_by_default(name, key))
+                .collect();
+            for key in missing {
+                self.report(
+                    &[],
+                    Code::RequiredFieldMissing,
+                    format!("has no {key:?}, which Kubernetes requires"),
+                );
+            }
+        }
+        rules::of_object(self, name, map);
+        self.depth = depth;
+    }
+
+    fn unknown(&mut self, key: &str, known: impl Iterator<Item = &'static str>) {
+        let known: Vec<&str> = known.collect();
+        let help = match nearest(key, known.iter().copied()) {
+            Some(meant) => format!("did you mean {meant:?}?"),
+            None => format!("Kubernetes {} has no such field here", version()),
+        };
+        self.report_with(&[key.into()], Code::UnknownField, String::new(), help);
+    }
+}
+
+impl Problem {
+    /// What is wrong, in one line, for the field at `path` of a document.
+    pub(crate) fn message(&self, path: &FieldPath) -> String {
+        if self.code != Code::UnknownField {
+            return format!("{path}: {}", self.text);
+        }
+        match path.segments().split_last() {
+            Some((Segment::Key(key), [])) => format!("unknown field {key:?}"),
+            Some((Segment::Key(key), parents)) => {
+                let parents: FieldPath = parents.iter().cloned().collect();
+                format!("unknown field {key:?} in {parents}")
+            }
+            _ => "unknown field".to_owned(),
+        }
+    }
+}
+
+/// The values of the fields that identify an item; none if the first of them is missing.
+fn identity(item: &Map<String, Value>, keys: &[&str]) -> Option<String> {
+    let first = item.get(*keys.first()?)?;
+    let rest = keys[1..].iter().map(|key| match item.get(*key) {
+        Some(value) => value.to_string(),
+        // The one key that the API server sets by default.
+        None if *key == "protocol" => "\"TCP\"".to_owned(),
+        None => "null".to_owned(),
+    });
+    let parts: Vec<String> = std::iter::once(first.to_string()).chain(rest).collect();
+    Some(parts.join(" "))
+}
+
+/// What the type expects, if the value is something else.
+fn mismatch(r#type: &Type, value: &Value) -> Option<&'static str> {
+    let (fits, expected) = match r#type {
+        Type::Text => (value.is_string(), "a text"),
+        Type::Integer(_) => (value.is_i64() || value.is_u64(), "a whole number"),
+        Type::Boolean => (value.is_boolean(), "true or false"),
+        Type::Quantity => (value.is_string() || value.is_number(), "a quantity"),
+        Type::IntOrText => (
+            value.is_string() || value.is_i64() || value.is_u64(),
+            "a whole number or a text",
+        ),
+        Type::List(_) => (value.is_array(), "a list"),
+        Type::Map(_) | Type::Object(_) => (value.is_object(), "a map"),
+        Type::Any => (true, ""),
+    };
+    (!fits).then_some(expected)
+}
+
+/// What a value is, as messages name it.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
