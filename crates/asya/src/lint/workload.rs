@@ -273,12 +273,12 @@ fn inside(own: &Value, rendered: &Value, rest: &[Segment]) -> Option<Vec<Segment
     }
     match rest {
         [_, Segment::Index(at), inner @ ..] => {
-            let identity = if field == "volumeMounts" {
-                "mountPath"
-            } else {
-                "name"
+            // Other lists are rendered as they are written.
+            let at = match field {
+                "env" => position(&own[field], "name", &rendered[field][*at])?,
+                "volumeMounts" => position(&own[field], "mountPath", &rendered[field][*at])?,
+                _ => *at,
             };
-            let at = position(&own[field], identity, &rendered[field][*at])?;
             Some([vec![first.clone(), at.into()], inner.to_vec()].concat())
         }
         _ => Some(rest.to_vec()),
