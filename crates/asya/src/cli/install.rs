@@ -18,6 +18,10 @@ use crate::kubectl::Kubectl;
         asya install end-actors -n ml-platform --registry registry.example.org/asya --apply\n\n\
         Without --apply, the manifests are printed in the order in which to apply them.\n\n\
         Exit status: 0 printed or applied, 2 kubectl failed, or the arguments are invalid")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub struct Install {
     /// Parts to install (default: rights and packages)
     #[arg(value_enum, value_name = "PART")]

@@ -18,6 +18,10 @@ use crate::inputs::Arguments;
         json is the path of observed resources.\n\n\
         Exit status: 0 rendered, 1 an actor or a file is invalid, 2 nothing to render, or the\n\
         program failed")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub struct Render {
     #[command(flatten)]
     sources: Sources,

@@ -20,6 +20,10 @@ use crate::lint::nearest;
         kubectl get asyncactors -A -o yaml | asya status -f -\n\n\
         The cluster is read with kubectl and never written to.\n\n\
         Exit status: 0 every actor is ready, 1 some are not, 2 the cluster cannot be read")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub struct Status {
     /// Names of actors; all actors by default
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(actors))]

@@ -88,7 +88,12 @@ fn list(peek: &Peek, is_table: bool, printer: &Printer) -> io::Result<ExitStatus
             let mut rows = table(&letters).into_iter();
             let head = rows.next().unwrap_or_default();
             let mut text = String::new();
-            columns(head.each_ref().map(String::as_str), rows, &mut text);
+            columns(
+                head.each_ref().map(String::as_str),
+                rows,
+                printer.width(),
+                &mut text,
+            );
             text.trim_start().to_owned()
         }
         (OperateForm::Text, false) => {

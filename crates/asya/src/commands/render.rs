@@ -17,9 +17,8 @@ pub(super) fn run(arguments: Render, printer: &Printer) -> io::Result<ExitStatus
     if !arguments.watch {
         return once(arguments, printer);
     }
-    let (_, input) = match arguments.clone().arguments() {
-        Ok(input) => input,
-        Err(_) => return once(arguments, printer),
+    let Ok((_, input)) = arguments.clone().arguments() else {
+        return once(arguments, printer);
     };
     let mut files = input.files.clone();
     files.extend(input.required.iter().chain(&input.observed).cloned());

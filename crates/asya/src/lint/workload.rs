@@ -173,10 +173,12 @@ impl Sources<'_> {
         let template = &self.spec["workload"]["template"]["spec"];
         let in_template = ["workload", "template", "spec", field];
         let Some((Segment::Index(index), inside)) = rest.split_first() else {
-            return Some(match template[field].is_null() {
-                false => joined(&in_template, rest),
-                true => joined(&[field], rest),
-            });
+            let list = if template[field].is_null() {
+                &in_template[3..]
+            } else {
+                &in_template[..]
+            };
+            return Some(joined(list, rest));
         };
         let item = &self.pod[field][*index];
         let (list, at) = if field == "volumes" || field == "imagePullSecrets" {

@@ -29,6 +29,10 @@ const FIELDS_OF_FILES: [&str; 5] = [
 ];
 /// Resources of a container that variables and files can have, after `limits.` or `requests.`.
 const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+/// Units in which a variable or file can have a resource other than cpu.
+const DIVISORS: [&str; 13] = [
+    "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
+];
 
 pub(super) fn container(walk: &mut Walk, map: &Map<String, Value>) {
     if walk.depth == Depth::Workload && text(map, "image").is_empty() {
@@ -155,9 +159,6 @@ pub(super) fn resource_selector(walk: &mut Walk, map: &Map<String, Value>) {
             "has no \"containerName\", which Kubernetes requires",
         );
     }
-    const DIVISORS: [&str; 13] = [
-        "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
-    ];
     let divisor = match map.get("divisor") {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Number(number)) => number.to_string(),

@@ -35,10 +35,10 @@ pub(super) fn of_value(walk: &mut Walk, r#type: &Type, value: &Value) {
             _ => {}
         }
     }
-    if let (Type::List(_), Value::Array(list)) = (r#type, value) {
-        if walk.keys().next_back() == Some("topologySpreadConstraints") {
-            scheduling::spread_constraints(walk, list);
-        }
+    if let (Type::List(_), Value::Array(list)) = (r#type, value)
+        && walk.keys().next_back() == Some("topologySpreadConstraints")
+    {
+        scheduling::spread_constraints(walk, list);
     }
 }
 
