@@ -16,7 +16,7 @@ enum PathPart {
 use PathPart::{Item, Key};
 
 /// Paths in a spec, with the types of their values.
-const SPEC: [(&[PathPart], &str); 32] = [
+const SPEC: [(&[PathPart], &str); 33] = [
     (&[Key("affinity")], "Affinity"),
     (&[Key("args")], "[]string"),
     (&[Key("containerSecurityContext")], "SecurityContext"),
@@ -52,6 +52,15 @@ const SPEC: [(&[PathPart], &str); 32] = [
     (
         &[Key("stateProxy"), Item, Key("securityContext")],
         "SecurityContext",
+    ),
+    (
+        &[
+            Key("stateProxy"),
+            Item,
+            Key("connector"),
+            Key("volumeMounts"),
+        ],
+        "[]VolumeMount",
     ),
     (&[Key("strategy")], "DeploymentStrategy"),
     (&[Key("tolerations")], "[]Toleration"),
