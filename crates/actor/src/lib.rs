@@ -34,6 +34,7 @@
 //! - [`variables`] are those of an actor's pod, as a table.
 //! - `schema`, with the feature of that name, makes the XRD from these types.
 
+pub mod backoff;
 pub mod binding;
 pub mod diagnostic;
 pub mod duration;

@@ -6,27 +6,19 @@
 //! the shortest one that is long enough and lets the message expire earlier where it needs less.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::backoff::{DEFAULT_ATTEMPTS, Delays, Growth};
 use crate::duration;
 use crate::spec::{Resiliency, Retry};
 
 /// Most retry queues of one actor. A policy with more different delays gets a geometric series of
 /// them.
 pub const MAX_DELAYS: usize = 8;
-/// Longest delay, in seconds: 24 hours, as in the sidecar.
+/// Longest delay, in seconds: 24 hours, as [`MAX_DELAY`](crate::backoff::MAX_DELAY) has it.
 pub const MAX_DELAY_SECONDS: u32 = 86_400;
 
-/// Delay before the second attempt where a policy gives none.
-const INITIAL: Duration = Duration::from_secs(1);
-/// Longest delay where a policy gives none.
-const LONGEST: Duration = Duration::from_mins(5);
-/// Growth of an exponential delay where a policy gives none.
-const COEFFICIENT: f64 = 2.0;
-/// Attempts of the older form where it gives none.
-const ATTEMPTS: u32 = 3;
 /// Most steps that are computed of a policy: its delays have reached their limit by then, or are
 /// covered by the series.
 const MOST_STEPS: u32 = 64;
@@ -46,84 +38,63 @@ pub fn delays_seconds(resiliency: &Resiliency) -> Vec<u32> {
 
 /// What of a policy decides its delays.
 #[derive(Debug)]
-struct Growth {
+struct Retries {
     /// None for no limit.
     attempts: Option<u32>,
-    backoff: Backoff,
-    initial: Duration,
-    longest: Duration,
-    coefficient: f64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Backoff {
-    Constant,
-    Linear,
-    Exponential,
+    delays: Delays,
 }
 
 fn is_given(retry: &Retry) -> bool {
     *retry != Retry::default()
 }
 
-fn older(retry: &Retry) -> Growth {
-    let backoff = match retry.policy.as_deref() {
-        Some("constant") => Backoff::Constant,
-        _ => Backoff::Exponential,
-    };
+fn older(retry: &Retry) -> Retries {
     let coefficient = retry.backoff_coefficient.as_ref();
-    Growth {
-        attempts: Some(retry.max_attempts.unwrap_or(ATTEMPTS)),
-        backoff,
-        initial: read(retry.initial_interval.as_deref()).unwrap_or(INITIAL),
-        longest: read(retry.max_interval.as_deref()).unwrap_or(LONGEST),
-        coefficient: coefficient
-            .and_then(serde_json::Number::as_f64)
-            .filter(|growth| *growth >= 1.0)
-            .unwrap_or(COEFFICIENT),
+    let coefficient = coefficient
+        .and_then(serde_json::Number::as_f64)
+        .filter(|growth| *growth >= 1.0);
+    let delays = delays(
+        retry.policy.as_deref(),
+        retry.initial_interval.as_deref(),
+        retry.max_interval.as_deref(),
+    );
+    Retries {
+        attempts: Some(retry.max_attempts.unwrap_or(DEFAULT_ATTEMPTS)),
+        delays: Delays {
+            coefficient: coefficient.unwrap_or(delays.coefficient),
+            ..delays
+        },
     }
 }
 
-fn newer(policy: &Map<String, Value>) -> Growth {
+fn newer(policy: &Map<String, Value>) -> Retries {
     let text = |key: &str| policy.get(key).and_then(Value::as_str);
     let attempts = policy.get("maxAttempts").and_then(Value::as_u64);
     let attempts = attempts.map(|attempts| u32::try_from(attempts).unwrap_or(u32::MAX));
     let is_limited_by_time = text("maxDuration").is_some();
-    Growth {
+    Retries {
         attempts: attempts.or_else(|| (!is_limited_by_time).then_some(1)),
-        backoff: match text("backoff") {
-            Some("constant") => Backoff::Constant,
-            Some("linear") => Backoff::Linear,
-            _ => Backoff::Exponential,
-        },
-        initial: read(text("initialDelay")).unwrap_or(INITIAL),
-        longest: read(text("maxInterval")).unwrap_or(LONGEST),
-        coefficient: COEFFICIENT,
+        delays: delays(text("backoff"), text("initialDelay"), text("maxInterval")),
     }
 }
 
-fn read(text: Option<&str>) -> Option<Duration> {
-    duration::parse_or_seconds(text?).ok()
+fn delays(growth: Option<&str>, initial: Option<&str>, longest: Option<&str>) -> Delays {
+    let defaults = Delays::default();
+    let read = |text: Option<&str>| duration::parse_or_seconds(text?).ok();
+    Delays {
+        growth: growth.and_then(Growth::named).unwrap_or(defaults.growth),
+        initial: read(initial).unwrap_or(defaults.initial),
+        longest: read(longest).unwrap_or(defaults.longest),
+        ..defaults
+    }
 }
 
-fn add(growth: &Growth, delays: &mut BTreeSet<u32>) {
-    let retries = growth.attempts.map_or(MOST_STEPS, |attempts| {
+fn add(retries: &Retries, delays: &mut BTreeSet<u32>) {
+    let count = retries.attempts.map_or(MOST_STEPS, |attempts| {
         attempts.saturating_sub(1).min(MOST_STEPS)
     });
-    for step in 0..retries {
-        let initial = growth.initial.as_secs_f64();
-        let seconds = match growth.backoff {
-            Backoff::Constant => initial,
-            Backoff::Linear => initial * f64::from(step + 1),
-            Backoff::Exponential => {
-                initial
-                    * growth
-                        .coefficient
-                        .powi(i32::try_from(step).unwrap_or(i32::MAX))
-            }
-        };
-        let seconds = seconds.min(growth.longest.as_secs_f64());
-        delays.insert(whole_seconds(seconds));
+    for attempt in 1..=count {
+        delays.insert(whole_seconds(retries.delays.after(attempt).as_secs_f64()));
     }
 }
 

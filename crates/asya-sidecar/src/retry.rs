@@ -3,35 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use actor::backoff::{Delays, Growth};
+
 use crate::failure::Failure;
 
 /// Header with the time of the first attempt, from which `maxDuration` is counted.
 pub const FIRST_ATTEMPT: &str = "x-asya-first-attempt";
 
-/// How the delay grows from attempt to attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backoff {
-    /// Always the initial delay.
-    Constant,
-    /// The initial delay times the number of the attempt.
-    Linear,
-    /// The initial delay times the coefficient, once for each attempt after the first.
-    Exponential,
-}
-
-/// When to try again, and what to do when that has been in vain.
+/// When to try again, and what to do if no attempt succeeds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     /// Attempts in all; 1 means no retry.
     pub max_attempts: u32,
-    /// How the delay grows.
-    pub backoff: Backoff,
-    /// Delay before the second attempt.
-    pub initial_delay: Duration,
-    /// The longest delay.
-    pub max_interval: Option<Duration>,
-    /// Growth of an exponential delay.
-    pub coefficient: f64,
+    /// The delays between them.
+    pub delays: Delays,
     /// No attempt starts later than this after the first.
     pub max_duration: Option<Duration>,
     /// Whether each delay is a random one between half of it and all of it.
@@ -44,10 +29,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             max_attempts: 1,
-            backoff: Backoff::Exponential,
-            initial_delay: Duration::from_secs(1),
-            max_interval: Some(Duration::from_mins(5)),
-            coefficient: 2.0,
+            delays: Delays::default(),
             max_duration: None,
             jitter: false,
             on_exhausted: Vec::new(),
@@ -162,31 +144,14 @@ impl Retries {
 impl Policy {
     /// The delay after this attempt, counted from 1.
     pub fn delay(&self, attempt: u32, random: f64) -> Duration {
-        let initial = self.initial_delay.as_secs_f64();
-        let steps = attempt.saturating_sub(1);
-        let seconds = match self.backoff {
-            Backoff::Constant => initial,
-            Backoff::Linear => initial * f64::from(attempt),
-            Backoff::Exponential => {
-                initial
-                    * self
-                        .coefficient
-                        .powi(i32::try_from(steps).unwrap_or(i32::MAX))
-            }
-        };
-        let longest = self.max_interval.unwrap_or(LONGEST).min(LONGEST);
-        let seconds = seconds.min(longest.as_secs_f64());
-        let seconds = if self.jitter {
-            seconds * (0.5 + random.clamp(0.0, 1.0) / 2.0)
+        let delay = self.delays.after(attempt);
+        if self.jitter {
+            delay.mul_f64(0.5 + random.clamp(0.0, 1.0) / 2.0)
         } else {
-            seconds
-        };
-        Duration::try_from_secs_f64(seconds).unwrap_or(longest)
+            delay
+        }
     }
 }
-
-/// No delay is longer, whatever a policy gives: brokers keep messages for some days.
-const LONGEST: Duration = Duration::from_hours(24);
 
 #[cfg(test)]
 mod tests {
@@ -206,37 +171,13 @@ mod tests {
     }
 
     #[test]
-    fn delays_grow_as_the_policy_gives() {
-        let seconds = |backoff, attempt: u32| {
-            let policy = Policy {
-                backoff,
-                initial_delay: Duration::from_secs(2),
-                max_interval: Some(Duration::from_secs(15)),
-                ..Policy::default()
-            };
-            policy.delay(attempt, 0.0).as_secs()
-        };
-        let cases = [
-            (Backoff::Constant, [2, 2, 2, 2]),
-            (Backoff::Linear, [2, 4, 6, 8]),
-            (Backoff::Exponential, [2, 4, 8, 15]),
-        ];
-        for (backoff, expected) in cases {
-            let found = [1, 2, 3, 4].map(|attempt| seconds(backoff, attempt));
-            assert_eq!(found, expected, "{backoff:?}");
-        }
-        assert_eq!(
-            seconds(Backoff::Exponential, 5000),
-            15,
-            "no number is too large"
-        );
-    }
-
-    #[test]
     fn jitter_only_shortens_and_by_half_at_most() {
         let policy = Policy {
             jitter: true,
-            initial_delay: Duration::from_secs(10),
+            delays: Delays {
+                initial: Duration::from_secs(10),
+                ..Delays::default()
+            },
             ..Policy::default()
         };
         for (random, expected) in [(0.0, 5), (0.5, 7), (1.0, 10)] {

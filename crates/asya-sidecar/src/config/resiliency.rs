@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use actor::backoff::DEFAULT_ATTEMPTS;
 use actor::duration;
 use serde::Deserialize;
 
 use super::Variables;
-use crate::retry::{Backoff, Policy, Retries, Rule};
+use crate::retry::{Delays, Growth, Policy, Retries, Rule};
 
 const POLICIES: &str = "ASYA_RESILIENCY_POLICIES";
 const RULES: &str = "ASYA_RESILIENCY_RULES";
@@ -63,21 +64,21 @@ fn older(variables: &mut Variables) -> Option<Policy> {
     if PARTS.iter().all(|part| variables.optional(part).is_none()) {
         return None;
     }
-    let defaults = Policy::default();
+    let defaults = Delays::default();
     let choices = [
-        ("constant", Backoff::Constant),
-        ("exponential", Backoff::Exponential),
+        ("constant", Growth::Constant),
+        ("exponential", Growth::Exponential),
     ];
     Some(Policy {
-        backoff: variables.choice(policy, &choices, Backoff::Exponential),
-        max_attempts: variables.number(attempts, 3, 1..=u32::MAX),
-        initial_delay: variables
-            .duration(initial)
-            .unwrap_or(defaults.initial_delay),
-        max_interval: variables.duration(longest).or(defaults.max_interval),
-        coefficient: factor(variables, coefficient).unwrap_or(defaults.coefficient),
+        max_attempts: variables.number(attempts, DEFAULT_ATTEMPTS, 1..=u32::MAX),
+        delays: Delays {
+            growth: variables.choice(policy, &choices, defaults.growth),
+            initial: variables.duration(initial).unwrap_or(defaults.initial),
+            longest: variables.duration(longest).unwrap_or(defaults.longest),
+            coefficient: factor(variables, coefficient).unwrap_or(defaults.coefficient),
+        },
         jitter: variables.optional(jitter).is_none() || variables.switch(jitter),
-        ..defaults
+        ..Policy::default()
     })
 }
 
@@ -121,15 +122,11 @@ fn policy(written: &WrittenPolicy) -> Result<Policy, String> {
         read.map(Some)
             .map_err(|_| format!("{name} as a duration such as \"5s\""))
     };
-    let defaults = Policy::default();
-    let backoff = match written.backoff.as_deref() {
-        None => defaults.backoff,
-        Some("constant") => Backoff::Constant,
-        Some("linear") => Backoff::Linear,
-        Some("exponential") => Backoff::Exponential,
-        Some(_) => {
-            return Err("backoff as \"constant\", \"linear\" or \"exponential\"".to_owned());
-        }
+    let defaults = Delays::default();
+    let growth = match written.backoff.as_deref() {
+        None => defaults.growth,
+        Some(name) => Growth::named(name)
+            .ok_or_else(|| "backoff as \"constant\", \"linear\" or \"exponential\"".to_owned())?,
     };
     let max_duration = duration("maxDuration", &written.max_duration)?;
     // With a limit in time alone, only time ends the attempts.
@@ -140,14 +137,15 @@ fn policy(written: &WrittenPolicy) -> Result<Policy, String> {
     }
     Ok(Policy {
         max_attempts,
-        backoff,
-        initial_delay: duration("initialDelay", &written.initial_delay)?
-            .unwrap_or(defaults.initial_delay),
-        max_interval: duration("maxInterval", &written.max_interval)?.or(defaults.max_interval),
+        delays: Delays {
+            growth,
+            initial: duration("initialDelay", &written.initial_delay)?.unwrap_or(defaults.initial),
+            longest: duration("maxInterval", &written.max_interval)?.unwrap_or(defaults.longest),
+            ..defaults
+        },
         max_duration,
         jitter: written.jitter.unwrap_or_default(),
         on_exhausted: written.on_exhausted.clone(),
-        ..defaults
     })
 }
 
