@@ -28,6 +28,30 @@ pub enum Outcome {
     lost,
 }
 
+impl Outcome {
+    /// All of them.
+    const ALL: [Self; 6] = [
+        Self::succeeded,
+        Self::retried,
+        Self::failed,
+        Self::rejected,
+        Self::returned,
+        Self::lost,
+    ];
+
+    /// The label's value.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::succeeded => "succeeded",
+            Self::retried => "retried",
+            Self::failed => "failed",
+            Self::rejected => "rejected",
+            Self::returned => "returned",
+            Self::lost => "lost",
+        }
+    }
+}
+
 /// What a sent message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[allow(non_camel_case_types, reason = "the values of a label")]
@@ -141,7 +165,39 @@ impl Metrics {
             publish: Histogram::new(CALLS),
         };
         metrics.register();
+        metrics.begin();
         metrics
+    }
+
+    /// Every series exists from the start, at 0: the first failure is an increase too.
+    fn begin(&self) {
+        for outcome in Outcome::ALL {
+            drop(self.processed.get_or_create(&ByOutcome { outcome }));
+        }
+        for kind in [Kind::next, Kind::sink, Kind::sump, Kind::retry] {
+            drop(self.sent.get_or_create(&ByKind { kind }));
+        }
+        for reason in [
+            PublishError::unroutable,
+            PublishError::too_large,
+            PublishError::refused,
+            PublishError::disconnected,
+        ] {
+            drop(
+                self.publish_errors
+                    .get_or_create(&ByPublishError { reason }),
+            );
+        }
+        for reason in [
+            RuntimeError::handler,
+            RuntimeError::timeout,
+            RuntimeError::connection,
+        ] {
+            drop(
+                self.runtime_errors
+                    .get_or_create(&ByRuntimeError { reason }),
+            );
+        }
     }
 
     fn register(&mut self) {

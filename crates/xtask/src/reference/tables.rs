@@ -15,6 +15,8 @@ use crate::cannot;
 const OF_PROVIDER: &str = "crates/provider-asya/src/metrics/exposition.txt";
 /// What a function serves; `tests/tests/servers.rs` compares it with what is served.
 const OF_FUNCTIONS: &str = "crates/function-kit/src/metrics.txt";
+/// What the sidecar serves; `crates/asya-sidecar/tests/observability.rs` compares it with what is served.
+const OF_SIDECAR: &str = "crates/asya-sidecar/src/metrics.txt";
 
 /// Statuses, conditions and reasons.
 pub(super) fn conditions() -> String {
@@ -83,6 +85,8 @@ pub(super) fn metrics(root: &Path) -> Result<String> {
     page.table(FAMILY, families(&read(OF_PROVIDER)?));
     page.heading("Functions, on :8080/metrics");
     page.table(FAMILY, families(&read(OF_FUNCTIONS)?));
+    page.heading("asya-sidecar, on :9464/metrics of an actor's pods");
+    page.table(FAMILY, families(&read(OF_SIDECAR)?));
     page.heading("Crossplane core");
     page.text("Core reconciles AsyncActors, and counts reconciles as `controller_runtime_reconcile_total`, `controller_runtime_reconcile_errors_total` and `controller_runtime_reconcile_time_seconds` with `controller=\"composite/asyncactors.asya.sh\"`. [install/prometheus](../../install/prometheus/relabelling.yaml) renames the label to `controller=\"asyncactor\"`.");
     Ok(page.end())
@@ -114,7 +118,7 @@ fn families(text: &str) -> Vec<[String; 4]> {
     families
 }
 
-/// The names of a sample's labels.
+/// The names of a sample's labels, without that of a bucket's bound.
 fn labels(sample: &str) -> String {
     let inside = sample
         .split_once('{')
@@ -122,7 +126,8 @@ fn labels(sample: &str) -> String {
     let pairs = inside.map_or("", |(inside, _)| inside).split("\",");
     let names = pairs
         .filter_map(|pair| pair.split_once('='))
-        .map(|(name, _)| name);
+        .map(|(name, _)| name)
+        .filter(|name| *name != "le");
     names
         .map(|name| format!("`{name}`"))
         .collect::<Vec<_>>()
