@@ -1,5 +1,6 @@
 //! What operators do with queues from inside the cluster: send, peek, requeue and delete dead letters.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -94,7 +95,8 @@ pub async fn peek(queues: &dyn Queues, queue: &str, count: usize) -> Result<Vec<
 }
 
 /// Moves messages from one queue to another, each acknowledged only after the broker has confirmed the
-/// other's, and no more than so many a second. Reports the id of each by `moved`. The number moved.
+/// other's, and no more than so many a second; none twice. Reports the id of each by `moved`. The number
+/// moved.
 ///
 /// # Errors
 /// When there is no such queue, or the broker does not answer. What was moved until then stays moved.
@@ -107,6 +109,8 @@ pub async fn requeue(
     mut moved: impl FnMut(&str),
 ) -> Result<usize, SendError> {
     let mut others = Vec::new();
+    // What fails again becomes a dead letter again, with the same bytes, while others are being moved.
+    let mut done = BTreeSet::new();
     let mut count = 0;
     let result = loop {
         let delivery = match queues.take(from).await {
@@ -120,12 +124,14 @@ pub async fn requeue(
             Selection::All => true,
             Selection::Ids(ids) => ids.contains(&id),
         };
-        if !is_selected {
+        if !is_selected || done.contains(&ids::of_bytes(&delivery.body)) {
             // Held, so that it is not taken again.
             others.push(delivery);
             continue;
         }
-        if let Err(error) = queues.put(to, fresh(envelope, &delivery)).await {
+        let body = fresh(envelope, &delivery);
+        let digest = ids::of_bytes(&body);
+        if let Err(error) = queues.put(to, body).await {
             others.push(delivery);
             break Err(error);
         }
@@ -135,8 +141,9 @@ pub async fn requeue(
                 "moved, and not removed from the dead letters: it is there twice"
             );
         }
-        count += 1;
         moved(&id);
+        count += 1;
+        done.insert(digest);
         tokio::time::sleep(Duration::from_secs(1) / per_second.max(1)).await;
     };
     give_back(&others).await;

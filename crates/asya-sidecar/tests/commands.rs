@@ -117,3 +117,22 @@ fn the_runtime_files_are_written_without_an_environment() {
     assert!(output.status.success(), "{output:?}");
     assert!(to.join("asya_runtime.py").is_file() && to.join("end_actors/__init__.py").is_file());
 }
+
+#[tokio::test]
+async fn what_fails_again_while_dead_letters_are_requeued_is_not_requeued_in_a_circle() {
+    let rabbit = Rabbit::start().await;
+    // Whatever comes back to this queue is a dead letter at once.
+    let back = json!({"x-message-ttl": 0, "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": "asya-a-dlq"});
+    rabbit.declare("asya-a", &back).await;
+    rabbit.declare("asya-a-dlq", &json!({})).await;
+    rabbit.bind_to("asya-a-dlq", "dead").await;
+    for id in ["p", "q"] {
+        let mut letter = envelope(id, "a", &[], &json!({}));
+        letter["status"] = json!({"attempt": 3});
+        rabbit.send("dead", &letter).await;
+    }
+    let moved = run(&rabbit.environment("a"), &["requeue", "--all"]);
+    assert_eq!(lines(&moved), ["p", "q"]);
+    rabbit.until_count("asya-a-dlq", 2).await;
+}
