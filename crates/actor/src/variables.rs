@@ -100,6 +100,7 @@ pub const VARIABLES: &[Variable] = variables! {
         "ASYA_LOG_LEVEL": "how much is logged", "`info`";
         "ASYA_METRICS_ADDR": "address at which metrics and probes are served", "`0.0.0.0:9464`";
         "ASYA_NAMESPACE": "the actor's namespace", "the object's";
+        "ASYA_PREFETCH": "messages that are processed at once, 1 to 1000; the runtime gets the same value", "`1`";
         "ASYA_PUBLISH_FRAMES": "when results are published: `complete`, when the call has ended, or `eager`, as they come", "`complete`";
         "ASYA_QUEUE_NAME": "name of the queue from which messages are consumed", "the Queue's external name";
         "ASYA_QUEUE_NAME_TEMPLATE": "names of the queues of other actors", "platform `queueNameTemplate`";
@@ -131,6 +132,7 @@ pub const VARIABLES: &[Variable] = variables! {
         "ASYA_SQS_VISIBILITY_TIMEOUT": "time for which SQS hides a received message, in seconds", "twice the runtime timeout";
         "ASYA_SQS_WAIT_TIME_SECONDS": "long-poll duration of a receive call, in seconds; SQS", "`config.waitTimeSeconds`";
         "ASYA_TRANSPORT": "`sqs` or `rabbitmq`", "the transport's `type`";
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "URL of the collector that receives spans, with the other standard variables: [traces](../observability.md#traces)", "absent";
     }
     StateProxy {
         "ASYA_LOG_LEVEL": "how much is logged; our own connector", "`info`";

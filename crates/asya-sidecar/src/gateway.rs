@@ -7,12 +7,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
-use http_body_util::Full;
-#[cfg(feature = "tls")]
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -20,6 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::envelope::{Envelope, timestamp};
 use crate::failure::Failure;
+use crate::http_client::HttpClient;
 
 /// Header with the URL of the gateway that a message came from.
 pub const URL: &str = "x-asya-gateway-url";
@@ -252,53 +247,14 @@ fn is_http(url: &str) -> bool {
 }
 
 async fn send_all(mut waiting: mpsc::Receiver<Report>) {
-    let client = match client() {
-        Ok(client) => client,
-        Err(error) => {
-            tracing::error!(%error, "nothing is reported to the gateway: no TLS");
-            return;
-        }
-    };
-    let knows_events = Arc::new(AtomicBool::new(true));
+    let client = HttpClient::new(TIMEOUT);
+    let knows_events = AtomicBool::new(true);
     while let Some(report) = waiting.recv().await {
         // One after the other: reports of a message arrive in their order.
         if let Err(error) = send(&client, &report, &knows_events).await {
             tracing::debug!(id = report.id, error, "report to the gateway lost");
         }
     }
-}
-
-#[cfg(feature = "tls")]
-type Connector = HttpsConnector<HttpConnector>;
-#[cfg(not(feature = "tls"))]
-type Connector = HttpConnector;
-
-type HttpClient = Client<Connector, Full<Bytes>>;
-
-/// A client for plain HTTP.
-#[cfg(not(feature = "tls"))]
-#[expect(clippy::unnecessary_wraps, reason = "the other one can fail")]
-fn client() -> Result<HttpClient, std::convert::Infallible> {
-    Ok(Client::builder(TokioExecutor::new()).build(HttpConnector::new()))
-}
-
-/// A client that trusts the system's authorities. A system without any can still speak plain HTTP.
-#[cfg(feature = "tls")]
-fn client() -> Result<HttpClient, rustls::Error> {
-    let provider = rustls::crypto::aws_lc_rs::default_provider();
-    let builder = HttpsConnectorBuilder::new();
-    let native = builder.with_provider_and_native_roots(provider.clone());
-    let connector = if let Ok(builder) = native {
-        builder.https_or_http().enable_http1().build()
-    } else {
-        let config = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth();
-        let builder = HttpsConnectorBuilder::new().with_tls_config(config);
-        builder.https_or_http().enable_http1().build()
-    };
-    Ok(Client::builder(TokioExecutor::new()).build(connector))
 }
 
 /// Sends a report in the newer form; in the older one to a gateway that does not know that.
@@ -333,11 +289,7 @@ async fn send(
 async fn post(client: &HttpClient, url: String, body: Bytes) -> Result<StatusCode, String> {
     let request = Request::post(url)
         .header(header::CONTENT_TYPE, "application/json")
-        .body(Full::new(body))
+        .body(body)
         .map_err(|error| error.to_string())?;
-    match tokio::time::timeout(TIMEOUT, client.request(request)).await {
-        Ok(Ok(response)) => Ok(response.status()),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("no answer within {TIMEOUT:?}")),
-    }
+    client.send(request).await.map(|response| response.status())
 }

@@ -10,8 +10,11 @@ pub mod config;
 pub mod envelope;
 pub mod failure;
 pub mod gateway;
+mod http_client;
 mod ids;
 pub mod metrics;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod retry;
 pub mod route;
 pub mod runtime;
@@ -20,5 +23,6 @@ pub mod serve;
 pub mod spool;
 pub mod state;
 pub mod stop;
+pub mod trace;
 pub mod transport;
 pub mod worker;

@@ -11,6 +11,7 @@ use asya_sidecar::admin::Queues;
 use asya_sidecar::config::{Config, Fault, TransportConfig};
 use asya_sidecar::gateway::Gateway;
 use asya_sidecar::metrics::Metrics;
+use asya_sidecar::otlp::Otlp;
 use asya_sidecar::runtime::Runtime;
 use asya_sidecar::serve::{self, Status};
 use asya_sidecar::stop;
@@ -109,14 +110,32 @@ async fn run(config: Config) -> ExitCode {
     let gateway = Gateway::start(config.gateway_url, &config.worker.actor);
     let server = tokio::spawn(serve::serve(config.metrics_address, status));
     let actor = config.worker.actor.clone();
-    let worker = Arc::new(Worker::new(
-        config.worker,
-        transport,
-        runtime,
-        metrics,
-        gateway,
-        stop,
-    ));
+    let tracer = match config.traces.as_ref().map(|traces| {
+        let (worker, queues) = (&config.worker, &config.queues);
+        let system = config.transport.messaging_system();
+        Otlp::start(
+            traces,
+            &worker.actor,
+            &worker.namespace,
+            &queues.own,
+            system,
+        )
+    }) {
+        None => None,
+        Some(Ok(tracer)) => Some(Arc::new(tracer)),
+        Some(Err(error)) => {
+            return invalid(&[Fault {
+                variable: "OTEL_EXPORTER_OTLP_ENDPOINT".to_owned(),
+                value: "***".to_owned(),
+                allowed: format!("standard variables OTEL_EXPORTER_OTLP_… that agree ({error})"),
+            }]);
+        }
+    };
+    let mut worker = Worker::new(config.worker, transport, runtime, metrics, gateway, stop);
+    if let Some(tracer) = &tracer {
+        worker = worker.with_tracer(Arc::clone(tracer));
+    }
+    let worker = Arc::new(worker);
     tracing::info!(actor, queue = config.queues.own, "started");
     tokio::spawn(async move {
         tokio::select! {
@@ -128,6 +147,9 @@ async fn run(config: Config) -> ExitCode {
     });
     worker.run().await;
     server.abort();
+    if let Some(tracer) = tracer {
+        tracer.shutdown().await;
+    }
     tracing::info!("stopped");
     ExitCode::SUCCESS
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use asya_sidecar::config::{Config, PublishFrames, TransportConfig};
+use asya_sidecar::config::{Config, OtlpProtocol, PublishFrames, TransportConfig};
 
 const VALID: &[(&str, &str)] = &[
     ("ASYA_ACTOR_NAME", "a"),
@@ -261,6 +261,57 @@ fn the_url_of_rabbitmq_is_built_of_its_parts() {
         panic!("{:?}", config.transport);
     };
     assert_eq!(rabbitmq.url, "amqps://us%20er:p%40ss%2Fw@mq:5671/%2F");
+}
+
+#[test]
+fn a_login_that_the_kubelet_put_into_the_url_is_encoded() {
+    let config = read(&[
+        ("ASYA_RABBITMQ_URL", "amqp://us er:p@ss/w@mq:5672/%2F"),
+        ("ASYA_RABBITMQ_USERNAME", "us er"),
+        ("ASYA_RABBITMQ_PASSWORD", "p@ss/w"),
+    ])
+    .unwrap();
+    let TransportConfig::RabbitMq(rabbitmq) = &config.transport else {
+        panic!("{:?}", config.transport);
+    };
+    assert_eq!(rabbitmq.url, "amqp://us%20er:p%40ss%2Fw@mq:5672/%2F");
+}
+
+#[test]
+fn the_standard_variables_decide_whether_spans_are_exported() {
+    const ENDPOINT: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318");
+    let protocol = |given: &[(&str, &str)]| {
+        let given = [&[ENDPOINT], given].concat();
+        read(&given).map(|config| config.traces.map(|traces| traces.protocol))
+    };
+    assert_eq!(read(&[]).unwrap().traces, None);
+    let cases = [
+        (&[][..], Some(OtlpProtocol::HttpProtobuf), "the default"),
+        (
+            &[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")][..],
+            Some(OtlpProtocol::Grpc),
+            "grpc",
+        ),
+        (
+            &[
+                ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+                ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf"),
+            ][..],
+            Some(OtlpProtocol::HttpProtobuf),
+            "that of spans wins",
+        ),
+        (&[("OTEL_SDK_DISABLED", "true")][..], None, "turned off"),
+        (&[("OTEL_TRACES_EXPORTER", "none")][..], None, "no exporter"),
+    ];
+    for (given, expected, reason) in cases {
+        assert_eq!(protocol(given).unwrap(), expected, "{reason}");
+    }
+    let faults = protocol(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]).unwrap_err();
+    assert_eq!(faults.len(), 1);
+    assert!(
+        faults[0].starts_with("OTEL_EXPORTER_OTLP_PROTOCOL is \"http/json\": expected one of"),
+        "{faults:?}"
+    );
 }
 
 #[test]

@@ -367,6 +367,26 @@ async fn a_message_whose_deadline_is_over_is_not_processed() {
 }
 
 #[tokio::test]
+async fn no_attempt_is_planned_for_later_than_the_deadline() {
+    let rabbit = Rabbit::start().await;
+    rabbit.queue("a").await;
+    let mut environment = rabbit.environment("a");
+    let policies = r#"{"default": {"maxAttempts": 9, "backoff": "constant", "initialDelay": "1h",
+        "maxInterval": "1h"}}"#;
+    environment.insert("ASYA_RESILIENCY_POLICIES".to_owned(), policies.to_owned());
+    let pod = Pod::start(&environment);
+    pod.ready().await;
+    let mut sent = envelope("m", "a", &[], &json!({"do": "raise"}));
+    let deadline = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(10);
+    sent["status"] = json!({"deadline_at": deadline.to_string()});
+    rabbit.send("a", &sent).await;
+    let failed = rabbit.take_when("x-sump", 1).await;
+    assert_eq!(failed[0]["status"]["reason"], "Timeout");
+    assert_eq!(failed[0]["status"]["error"]["message"], "as asked");
+    rabbit.until_count("asya-a", 0).await;
+}
+
+#[tokio::test]
 async fn a_message_at_the_wrong_actor_is_in_the_sump() {
     let rabbit = Rabbit::start().await;
     rabbit.queue("a").await;

@@ -11,7 +11,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{
     Config, PublishFrames, QueueNames, RabbitMqConfig, SqsConfig, TransportConfig, WorkerConfig,
-    resiliency,
+    resiliency, traces,
 };
 
 /// An environment variable with a value that is not allowed.
@@ -130,6 +130,7 @@ impl Variables<'_> {
                 tracing::Level::INFO,
             ),
             gateway_url: self.http_url("ASYA_GATEWAY_URL"),
+            traces: traces::read(self),
         }
     }
 
@@ -284,7 +285,7 @@ impl Variables<'_> {
     fn rabbitmq(&mut self) -> RabbitMqConfig {
         const URL: &str = "ASYA_RABBITMQ_URL";
         let url = match self.optional(URL) {
-            Some(url) => url,
+            Some(url) => self.with_encoded_login(url),
             None => self.rabbitmq_url(),
         };
         let scheme = url
@@ -305,6 +306,18 @@ impl Variables<'_> {
                 .unwrap_or_else(|| "asya".to_owned()),
             retry_delays: self.retry_delays(),
         }
+    }
+
+    /// The URL with its login percent-encoded: the kubelet, which puts user and password into the
+    /// rendered URL, does not encode them.
+    fn with_encoded_login(&self, url: String) -> String {
+        let parts = ["ASYA_RABBITMQ_USERNAME", "ASYA_RABBITMQ_PASSWORD"];
+        let [Some(user), Some(password)] = parts.map(|part| (self.lookup)(part)) else {
+            return url;
+        };
+        let login = format!("://{user}:{password}@");
+        let encoded = [user, password].map(|part| utf8_percent_encode(&part, ENCODED).to_string());
+        url.replacen(&login, &format!("://{}@", encoded.join(":")), 1)
     }
 
     /// The URL, of the variables that have its parts.
@@ -404,7 +417,7 @@ impl Variables<'_> {
         seconds
     }
 
-    fn http_url(&mut self, variable: &str) -> Option<String> {
+    pub(super) fn http_url(&mut self, variable: &str) -> Option<String> {
         let url = self.optional(variable)?;
         let is_http = hyper::Uri::from_str(&url).is_ok_and(|url| {
             url.host().is_some() && matches!(url.scheme_str(), Some("http" | "https"))

@@ -2,6 +2,7 @@
 
 mod environment;
 mod resiliency;
+mod traces;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,6 +29,28 @@ pub struct Config {
     pub log_level: tracing::Level,
     /// Where progress is reported.
     pub gateway_url: Option<String>,
+    /// Where spans are exported to; none where they are not.
+    pub traces: Option<TracesConfig>,
+}
+
+/// How spans are exported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracesConfig {
+    /// URL of the collector.
+    pub endpoint: String,
+    /// How it is spoken to.
+    pub protocol: OtlpProtocol,
+    /// Whether a standard variable names the service. Otherwise the actor's name is its name.
+    pub is_service_named: bool,
+}
+
+/// Protocols of OTLP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtlpProtocol {
+    /// Protobuf over HTTP/1.1, by default to port 4318.
+    HttpProtobuf,
+    /// gRPC, by default to port 4317.
+    Grpc,
 }
 
 /// What a worker needs to know, whatever the transport.
@@ -100,6 +123,14 @@ impl TransportConfig {
         match self {
             Self::RabbitMq(_) => "rabbitmq",
             Self::Sqs(_) => "sqs",
+        }
+    }
+
+    /// The name that spans have for it. Source: OpenTelemetry's semantic conventions.
+    pub fn messaging_system(&self) -> &'static str {
+        match self {
+            Self::RabbitMq(_) => "rabbitmq",
+            Self::Sqs(_) => "aws_sqs",
         }
     }
 }

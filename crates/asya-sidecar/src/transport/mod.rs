@@ -80,6 +80,18 @@ pub enum SendError {
     NoDelay,
 }
 
+impl SendError {
+    /// The kind of error, as metrics and spans name it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Unroutable(_) | Self::NoDelay => "unroutable",
+            Self::TooLarge { .. } => "too_large",
+            Self::Refused(_) => "refused",
+            Self::Disconnected(_) => "disconnected",
+        }
+    }
+}
+
 /// A message that waits for its acknowledgement.
 pub struct Delivery {
     /// The envelope, as it was sent.

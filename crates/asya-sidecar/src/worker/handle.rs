@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tokio::time::{Instant, timeout_at};
 
 use super::publish::Abandoned;
-use super::{End, Worker};
+use super::{End, Work, Worker};
 use crate::config::PublishFrames;
 use crate::envelope::{Envelope, Phase, timestamp};
 use crate::failure::Failure;
@@ -17,6 +17,7 @@ use crate::retry::{Decision, FIRST_ATTEMPT};
 use crate::route;
 use crate::runtime::{Call, Event};
 use crate::spool::{MEMORY_BYTES, Spool};
+use crate::trace::{Part, Untraced};
 use crate::transport::Delivery;
 
 /// A deadline counts as over this long before it is.
@@ -36,7 +37,11 @@ impl Worker {
     pub(super) async fn handle(&self, delivery: &Delivery) -> End {
         let start = Instant::now();
         let _in_flight = self.metrics.in_flight();
-        let (end, outcome) = match self.process(delivery).await {
+        let mut work = Work {
+            delivery,
+            span: Box::new(Untraced),
+        };
+        let (end, outcome) = match self.process(&mut work).await {
             Ok((end, Outcome::rejected)) => {
                 delivery.settle.reject().await;
                 (end, Outcome::rejected)
@@ -63,10 +68,11 @@ impl Worker {
             tracing::warn!("the broker has taken a message back: it is delivered again");
         }
         self.metrics.processed(outcome, start.elapsed());
+        work.span.outcome(outcome.as_str());
         end
     }
 
-    async fn process(&self, delivery: &Delivery) -> Result<(End, Outcome), Abandoned> {
+    async fn process(&self, delivery: &mut Work<'_>) -> Result<(End, Outcome), Abandoned> {
         let config = &self.config;
         let now = Timestamp::now();
         let parsed = if config.is_end_actor {
@@ -75,7 +81,7 @@ impl Worker {
         } else {
             Envelope::parse(&delivery.body)
         };
-        let envelope = match parsed {
+        let mut envelope = match parsed {
             Ok(envelope) => envelope,
             Err(reason) => {
                 self.metrics.received(None);
@@ -88,6 +94,7 @@ impl Worker {
             .time("created_at")
             .map(|created| since(created, now));
         self.metrics.received(waited);
+        delivery.span = self.tracer.message(&mut envelope);
         if !config.is_end_actor {
             self.gateway.progress(&envelope, Step::Received);
         }
@@ -111,7 +118,7 @@ impl Worker {
     /// Calls the handler, and sends on what follows.
     async fn call(
         &self,
-        delivery: &Delivery,
+        delivery: &Work<'_>,
         envelope: &Envelope,
         now: Timestamp,
     ) -> Result<(End, Outcome), Abandoned> {
@@ -125,7 +132,12 @@ impl Worker {
             self.gateway.progress(&request, Step::Processing);
         }
         let start = Instant::now();
+        let span = delivery.span.part(Part::Call);
         let answer = self.answer(delivery, &request, start + limit).await?;
+        if let Answer::Failed(failure) = &answer {
+            span.failed(&failure.r#type, &failure.message);
+        }
+        drop(span);
         let error = match &answer {
             Answer::Results(..) => None,
             Answer::Failed(_) => Some(RuntimeError::handler),
@@ -169,7 +181,7 @@ impl Worker {
 
     async fn answer(
         &self,
-        delivery: &Delivery,
+        delivery: &Work<'_>,
         request: &Envelope,
         deadline: Instant,
     ) -> Result<Answer, Abandoned> {
@@ -214,7 +226,7 @@ impl Worker {
     /// Retries a message on which the handler has failed, or gives up.
     async fn failed(
         &self,
-        delivery: &Delivery,
+        delivery: &Work<'_>,
         request: &Envelope,
         mut failure: Failure,
         now: Timestamp,
@@ -224,6 +236,7 @@ impl Worker {
         let first = request.header(FIRST_ATTEMPT);
         let first = first.and_then(|first| first.parse().ok()).unwrap_or(now);
         let elapsed = since(first, Timestamp::now());
+        delivery.span.failed(&failure.r#type, &failure.message);
         let decision = if failure.code == "msg_parsing_error" {
             // It would be refused again.
             Decision::Fail {
@@ -235,6 +248,21 @@ impl Worker {
             config
                 .retries
                 .decide(&failure, attempt, elapsed, fastrand::f64())
+        };
+        let decision = match (decision, request.time("deadline_at")) {
+            // The next attempt would not be made.
+            (
+                Decision::Retry {
+                    after,
+                    max_attempts,
+                },
+                Some(deadline),
+            ) if since(Timestamp::now(), deadline) < after + DEADLINE_MARGIN => Decision::Fail {
+                max_attempts,
+                to: Vec::new(),
+                reason: Some("Timeout"),
+            },
+            (decision, _) => decision,
         };
         let id = request.id();
         match decision {

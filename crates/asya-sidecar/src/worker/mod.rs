@@ -14,6 +14,7 @@ use crate::gateway::Gateway;
 use crate::metrics::Metrics;
 use crate::runtime::Runtime;
 use crate::stop::Stop;
+use crate::trace::{Span, Tracer, Untraced};
 use crate::transport::{Backoff, Delivery, Transport};
 
 /// After a call that timed out, how long the runtime may take to cancel it or to end itself. Meanwhile no
@@ -35,8 +36,23 @@ pub struct Worker {
     metrics: Arc<Metrics>,
     gateway: Gateway,
     stop: Stop,
+    tracer: Box<dyn Tracer>,
     /// Actors for which no queue received lately: the next message for them does not wait.
     unroutable: std::sync::Mutex<std::collections::BTreeSet<String>>,
+}
+
+/// A delivery that is processed, with its span.
+struct Work<'a> {
+    delivery: &'a Delivery,
+    span: Box<dyn Span>,
+}
+
+impl std::ops::Deref for Work<'_> {
+    type Target = Delivery;
+
+    fn deref(&self) -> &Delivery {
+        self.delivery
+    }
 }
 
 /// How a delivery came to its end.
@@ -70,8 +86,16 @@ impl Worker {
             metrics,
             gateway,
             stop,
+            tracer: Box::new(Untraced),
             unroutable: std::sync::Mutex::default(),
         }
+    }
+
+    /// The same worker, with spans of its messages.
+    #[must_use]
+    pub fn with_tracer(mut self, tracer: impl Tracer + 'static) -> Self {
+        self.tracer = Box::new(tracer);
+        self
     }
 
     /// Processes messages until it is asked to end. Then nothing more is received, the running calls are

@@ -9,14 +9,15 @@ use futures::future::try_join_all;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::Worker;
+use super::{Work, Worker};
 use crate::envelope::{Envelope, Frame, Phase};
 use crate::failure::Failure;
 use crate::metrics::{Kind, PublishError};
 use crate::retry::FIRST_ATTEMPT;
 use crate::route;
 use crate::spool::Spool;
-use crate::transport::{Attributes, Backoff, Delivery, SendError};
+use crate::trace::Part;
+use crate::transport::{Attributes, Backoff, SendError};
 
 /// Pauses between attempts to publish.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -48,7 +49,7 @@ impl Worker {
     /// Publishes the results of a handler, the first of which has this index.
     pub(super) async fn publish_results(
         &self,
-        delivery: &Delivery,
+        delivery: &Work<'_>,
         request: &Envelope,
         spool: Spool,
         published: usize,
@@ -87,7 +88,7 @@ impl Worker {
 
     async fn publish_batch(
         &self,
-        delivery: &Delivery,
+        delivery: &Work<'_>,
         request: &Envelope,
         batch: Vec<(usize, Bytes)>,
     ) -> Result<(), Abandoned> {
@@ -100,7 +101,7 @@ impl Worker {
     /// Publishes one result.
     pub(super) async fn publish_result(
         &self,
-        delivery: &Delivery,
+        delivery: &Work<'_>,
         request: &Envelope,
         result: Bytes,
         index: usize,
@@ -119,7 +120,7 @@ impl Worker {
     /// Sends an envelope to the next actor of its route, or to the sink.
     pub(super) async fn send_on(
         &self,
-        delivery: &Delivery,
+        delivery: &Work<'_>,
         mut envelope: Envelope,
         kind: Kind,
     ) -> Result<(), Abandoned> {
@@ -165,7 +166,7 @@ impl Worker {
     /// Sends a message; where no queue takes it, a failure goes to the sump.
     async fn send_or_fail(
         &self,
-        delivery: &Delivery,
+        delivery: &Work<'_>,
         envelope: &Envelope,
         actor: &str,
         body: Bytes,
@@ -186,7 +187,7 @@ impl Worker {
     /// Sends a failed message to the sump.
     pub(super) async fn fail(
         &self,
-        delivery: &Delivery,
+        delivery: &Work<'_>,
         envelope: &Envelope,
         failure: &Failure,
     ) -> Result<(), Abandoned> {
@@ -208,7 +209,7 @@ impl Worker {
     }
 
     /// Sends the message as it was received to the sump, with a failure.
-    async fn fail_whole(&self, delivery: &Delivery, failure: &Failure) -> Result<(), Abandoned> {
+    async fn fail_whole(&self, delivery: &Work<'_>, failure: &Failure) -> Result<(), Abandoned> {
         match Envelope::parse(&delivery.body) {
             Ok(envelope) => Box::pin(self.fail(delivery, &envelope, failure)).await,
             Err(_) => self.discard(delivery, &failure.message).await,
@@ -216,7 +217,7 @@ impl Worker {
     }
 
     /// Sends the bytes as they were received to the sump, with the reason as an attribute.
-    pub(super) async fn discard(&self, delivery: &Delivery, reason: &str) -> Result<(), Abandoned> {
+    pub(super) async fn discard(&self, delivery: &Work<'_>, reason: &str) -> Result<(), Abandoned> {
         tracing::warn!(
             reason,
             bytes = delivery.body.len(),
@@ -239,7 +240,7 @@ impl Worker {
 
     async fn fail_reading(
         &self,
-        delivery: &Delivery,
+        delivery: &Work<'_>,
         request: &Envelope,
         error: &std::io::Error,
     ) -> Result<(), Abandoned> {
@@ -251,7 +252,7 @@ impl Worker {
     /// then goes to the end of the actor's own queue.
     pub(super) async fn retry(
         &self,
-        delivery: &Delivery,
+        delivery: &Work<'_>,
         body: Bytes,
         after: Duration,
     ) -> Result<(), Abandoned> {
@@ -259,6 +260,7 @@ impl Worker {
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             let start = Instant::now();
+            let _span = delivery.span.part(Part::Send(&self.config.actor));
             if delivery.settle.is_lost() {
                 return Err(Abandoned::Lost);
             }
@@ -282,13 +284,14 @@ impl Worker {
     /// Sends a message, as often as it takes. Only what no queue takes is given up.
     async fn deliver(
         &self,
-        delivery: &Delivery,
+        delivery: &Work<'_>,
         actor: &str,
         body: Bytes,
         attributes: Attributes<'_>,
         kind: Kind,
     ) -> Result<Result<(), Undeliverable>, Abandoned> {
         let begin = Instant::now();
+        let span = delivery.span.part(Part::Send(actor));
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             if delivery.settle.is_lost() {
@@ -302,6 +305,7 @@ impl Worker {
                 return Ok(Ok(()));
             };
             self.not_sent(&error);
+            span.failed(error.kind(), &error.to_string());
             let pause = match error {
                 SendError::TooLarge { bytes, limit } => {
                     return Ok(Err(Undeliverable::TooLarge { bytes, limit }));
@@ -326,7 +330,7 @@ impl Worker {
     }
 
     /// Waits with a message that is not acknowledged.
-    async fn hold(&self, delivery: &Delivery, pause: Duration) -> Result<(), Abandoned> {
+    async fn hold(&self, delivery: &Work<'_>, pause: Duration) -> Result<(), Abandoned> {
         let deadline = Instant::now() + pause;
         let mut stop = self.stop.clone();
         while Instant::now() < deadline {

@@ -23,6 +23,8 @@ def handle(payload):
         os._exit(7)
     if do == "nothing":
         return None
+    if do == "fly":
+        return fly()
     if do == "fan":
         return fan(payload)
     return payload
@@ -32,7 +34,14 @@ def fan(payload):
     for number in range(payload["count"]):
         if payload.get("fail_at") == number:
             raise ValueError("half-way")
+        if payload.get("hold_at") == number:
+            wait_for(payload["release"])
         yield {"number": number, "filler": "x" * payload.get("bytes", 0)}
+
+
+def fly():
+    yield "FLY", {"token": "partial"}
+    yield {"done": True}
 
 
 def wait_for(path):

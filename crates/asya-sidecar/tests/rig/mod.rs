@@ -8,8 +8,10 @@
     reason = "each test file uses a part of it"
 )]
 
+pub mod certificates;
 pub mod process;
 pub mod rabbit;
+pub mod receiver;
 pub mod sqs;
 pub mod state;
 pub mod state_cases;
@@ -91,19 +93,7 @@ impl Pod {
 
     /// Starts the runtime script.
     pub fn start_runtime(&mut self) {
-        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut command = Command::new("python3");
-        command
-            .arg(repository.join("runtime/asya_runtime.py"))
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/handlers"))
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("ASYA_HANDLER", "steps.handle")
-            .env("ASYA_SOCKET_DIR", self.folder.path())
-            .env("CALLS", self.folder.path().join("calls"));
-        if let Some(validation) = self.environment.get("ASYA_ENABLE_VALIDATION") {
-            command.env("ASYA_ENABLE_VALIDATION", validation);
-        }
-        self.runtime = Some(Program::start("runtime", command, self.folder.path()));
+        self.runtime = Some(start_script(self.folder.path(), &self.environment));
     }
 
     /// Kills the runtime, as when it runs out of memory.
@@ -113,11 +103,7 @@ impl Pod {
 
     /// The payloads with which the handler was called, in their order.
     pub fn calls(&self) -> Vec<Value> {
-        let text = fs::read_to_string(self.folder.path().join("calls")).unwrap_or_default();
-        let lines = text.lines();
-        lines
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect()
+        calls_in(self.folder.path())
     }
 
     /// A file that a held handler waits for.
@@ -164,8 +150,62 @@ impl Pod {
     }
 }
 
+/// The runtime script alone, for workers in the test's own process.
+pub struct Script {
+    _runtime: Program,
+    folder: TempDir,
+}
+
+impl Script {
+    /// Starts it with the handler of the tests.
+    pub fn start(environment: &BTreeMap<String, String>) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self {
+            _runtime: start_script(folder.path(), environment),
+            folder,
+        }
+    }
+
+    /// Folder of its socket.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The payloads with which the handler was called, in their order.
+    pub fn calls(&self) -> Vec<Value> {
+        calls_in(self.folder.path())
+    }
+}
+
+fn start_script(folder: &Path, environment: &BTreeMap<String, String>) -> Program {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = Command::new("python3");
+    command
+        .arg(repository.join("runtime/asya_runtime.py"))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/handlers"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("ASYA_HANDLER", "steps.handle")
+        .env("ASYA_SOCKET_DIR", folder)
+        .env("CALLS", folder.join("calls"));
+    if let Some(validation) = environment.get("ASYA_ENABLE_VALIDATION") {
+        command.env("ASYA_ENABLE_VALIDATION", validation);
+    }
+    Program::start("runtime", command, folder)
+}
+
+fn calls_in(folder: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(folder.join("calls")).unwrap_or_default();
+    let lines = text.lines();
+    lines
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
+
+/// The program, or the one that `ASYA_SIDECAR_PROGRAM` names: that of another profile.
 fn sidecar(environment: &BTreeMap<String, String>, folder: &Path) -> Program {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_asya-sidecar"));
+    let given = std::env::var_os("ASYA_SIDECAR_PROGRAM");
+    let program = given.unwrap_or_else(|| env!("CARGO_BIN_EXE_asya-sidecar").into());
+    let mut command = Command::new(program);
     command.env_clear().envs(environment);
     Program::start("sidecar", command, folder)
 }
@@ -178,4 +218,14 @@ pub fn text(path: &Path) -> String {
 pub fn envelope(id: &str, actor: &str, next: &[&str], payload: &Value) -> Value {
     json!({"id": id, "route": {"prev": [], "curr": actor, "next": next}, "headers": {},
         "payload": payload})
+}
+
+/// Resident memory of a process, in KiB: now, and at most.
+pub fn resident_kib(pid: u32) -> [u64; 2] {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
+    ["VmRSS:", "VmHWM:"].map(|name| {
+        let line = status.lines().find(|line| line.starts_with(name));
+        let digits = line.and_then(|line| line.split_whitespace().nth(1));
+        digits.and_then(|digits| digits.parse().ok()).expect("kB")
+    })
 }
