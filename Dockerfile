@@ -1,7 +1,7 @@
 # The images of the programs and of the handlers, for those who have Docker. `cargo xtask package`
 # makes images of the same form without it, and Crossplane packages of them: docs/setup/packages.md.
 #
-#   docker build --target program --build-arg BIN=function-asya --tag function-asya .
+#   docker build --target program --build-arg BIN=function-asya --build-arg STOP=SIGQUIT --tag function-asya .
 #   docker build --target program --build-arg BIN=asya-sidecar --tag asya-sidecar .
 #   docker build --target asya-rest-adapter --tag asya-rest-adapter .
 #   docker build --target asya-end-actors --tag asya-end-actors .
@@ -21,6 +21,9 @@ COPY --from=build /out/program /program
 # For provider-asya and asya-sidecar; functions call nobody.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 EXPOSE 8080 9443
+# Functions serve on while their pod leaves DNS if it is SIGQUIT.
+ARG STOP=SIGTERM
+STOPSIGNAL ${STOP}
 USER 2000:2000
 ENTRYPOINT ["/program"]
 

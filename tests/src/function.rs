@@ -92,6 +92,8 @@ impl Function {
             .args(["--address", &address.to_string()])
             .args(["--metrics-address", &metrics.to_string()])
             .env_clear()
+            // A test that needs it sets the flag.
+            .env("HEALTH_ADDRESS", "")
             .stderr(Stdio::null())
             .spawn()
             .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
@@ -133,9 +135,14 @@ impl Function {
             .expect("the function accepts connections")
     }
 
-    /// Asks the process to end, as the kubelet does.
+    /// Asks the process to end, as the kubelet asks images without a stop signal.
     pub fn terminate(&self) {
         process::signal(self.child.id(), Signal::TERM);
+    }
+
+    /// Asks the process to end, as the kubelet asks our images.
+    pub fn stop(&self) {
+        process::signal(self.child.id(), Signal::QUIT);
     }
 
     /// Waits until the process has ended.

@@ -33,8 +33,10 @@ const PATH: &str = "asya";
 const PORT: u16 = 9443;
 
 /// What a user of the packages applies first.
-const ALWAYS: [&str; 3] = [
+const ALWAYS: [&str; 5] = [
     "crossplane/rbac.yaml",
+    "functions/runtime-config.yaml",
+    "functions/disruption-budget.yaml",
     "provider-asya/runtime-config.yaml",
     "provider-asya/rbac.yaml",
 ];

@@ -236,6 +236,8 @@ fn an_image_contains_only_its_program_which_starts_without_arguments() {
         assert_eq!(config["Cmd"], Value::Null, "{name}");
         let ports = json!({"8080/tcp": {}, "9443/tcp": {}});
         assert_eq!(config["ExposedPorts"], ports, "{name}");
+        let stop = name.starts_with("function-").then_some("SIGQUIT");
+        assert_eq!(config["StopSignal"].as_str(), stop, "{name}");
         let (role, files) = layout.layers().swap_remove(0);
         assert_eq!(role, None);
         let bom = format!("{name}.cdx.json");

@@ -2,11 +2,14 @@
 //! functions and a cluster ask of it.
 
 use std::collections::{BTreeSet, HashMap};
+use std::net::SocketAddr;
 
 use function_sdk_rust::proto::v1::{RequestMeta, Resource, RunFunctionRequest, State};
 use function_sdk_rust::resource::json_to_struct;
 use serde_json::{Value, json};
-use tests::function::{Function, PROGRAMS};
+use test_cluster::until;
+use tests::function::{Function, PROGRAMS, reserve_addresses};
+use tonic::transport::Endpoint;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus};
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
@@ -205,4 +208,48 @@ async fn every_function_ends_on_sigterm_also_with_a_client_that_stays() {
         function.terminate();
         assert!(function.wait().success(), "{name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_function_is_not_ready_and_answers_until_it_has_drained() {
+    let [health] = reserve_addresses();
+    let address = health.to_string();
+    let flags = ["--insecure", "--drain-seconds", "600"];
+    let flags = [&flags[..], &["--health-address", &address]].concat();
+    let mut function = Function::start_with(PROGRAMS[0], &flags);
+    let mut client = function.client().await;
+    let runner = "apiextensions.fn.proto.v1.FunctionRunnerService";
+    until_status(health, runner, ServingStatus::Serving).await;
+    function.stop();
+    until_status(health, runner, ServingStatus::NotServing).await;
+    until_status(health, "", ServingStatus::Serving).await;
+    client.run_function(request(0)).await.unwrap();
+    // Core may have resolved the name just before the pod left DNS.
+    let mut late = function.client().await;
+    late.run_function(request(0)).await.unwrap();
+    function.terminate();
+    assert!(function.wait().success(), "SIGTERM ends it before");
+    let flags = ["--insecure", "--drain-seconds", "0"];
+    let mut function = Function::start_with(PROGRAMS[0], &flags);
+    function.stop();
+    assert!(function.wait().success(), "its time is over");
+}
+
+/// Waits until a service of the health port has this status.
+async fn until_status(health: SocketAddr, service: &str, expected: ServingStatus) {
+    let check = HealthCheckRequest {
+        service: service.to_owned(),
+    };
+    until(&format!("{service:?} is {expected:?}"), || async {
+        let channel = Endpoint::from_shared(format!("http://{health}")).unwrap();
+        let mut client = HealthClient::new(channel.connect().await.ok()?);
+        let status = client
+            .check(check.clone())
+            .await
+            .ok()?
+            .into_inner()
+            .status();
+        (status == expected).then_some(())
+    })
+    .await;
 }

@@ -4,6 +4,8 @@
 //! offline, compiles no server. Their programs call [`main`].
 
 mod convert;
+mod drain;
+mod health;
 mod renewal;
 
 use std::path::PathBuf;
@@ -18,6 +20,7 @@ use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 use function_sdk_rust::proto::v1 as sdk;
 use function_sdk_rust::proto::v1::function_runner_service_server::FunctionRunnerService;
 use function_sdk_rust::{Server, logging};
+use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
 /// A request is thousands of small allocations; this allocator makes them cheap.
@@ -60,17 +63,26 @@ struct Args {
     /// Address at which to serve metrics at /metrics; empty for none.
     #[arg(long, env = "METRICS_ADDRESS", default_value = ":8080")]
     metrics_address: String,
+
+    /// Address at which to serve the gRPC health service without TLS, for probes; empty for none.
+    #[arg(long, env = "HEALTH_ADDRESS", default_value = "0.0.0.0:8081")]
+    health_address: String,
+
+    /// Seconds for which to serve on after SIGQUIT, the stop signal of the image, while the pod leaves
+    /// DNS. Less than the pod's grace period.
+    #[arg(long, env = "DRAIN_SECONDS", default_value_t = 25)]
+    drain_seconds: u16,
 }
 
-impl From<Args> for function_sdk_rust::Args {
-    fn from(args: Args) -> Self {
+impl From<&Args> for function_sdk_rust::Args {
+    fn from(args: &Args) -> Self {
         Self {
             debug: args.debug,
-            address: args.address,
-            tls_certs_dir: args.tls_certs_dir,
+            address: args.address.clone(),
+            tls_certs_dir: args.tls_certs_dir.clone(),
             insecure: args.insecure,
             max_recv_message_size: Some(usize::from(args.max_recv_message_size) << 20),
-            metrics_address: args.metrics_address,
+            metrics_address: args.metrics_address.clone(),
         }
     }
 }
@@ -91,15 +103,15 @@ pub fn configure_logging() {
 
 /// Serves `run` as the function called `name` until SIGTERM.
 ///
-/// Exits with 0 on SIGTERM, within a second of the last call, and when its certificates have been
-/// renewed; with 1 when it cannot serve.
+/// Exits with 0 on SIGTERM, within a second of the last call, on SIGQUIT after `--drain-seconds` in
+/// which it serves on, and when its certificates have been renewed; with 1 when it cannot serve.
 pub fn main<R>(name: &'static str, about: &'static str, run: R) -> ExitCode
 where
     R: Fn(RunFunctionRequest) -> RunFunctionResponse + Send + Sync + 'static,
 {
     let matches = command(name).about(about).get_matches();
     let args = match Args::from_arg_matches(&matches) {
-        Ok(args) => function_sdk_rust::Args::from(args),
+        Ok(args) => args,
         Err(error) => error.exit(),
     };
     logging::configure(args.debug);
@@ -123,7 +135,7 @@ where
     }
 }
 
-async fn serve<R>(run: R, args: &function_sdk_rust::Args) -> Result<(), String>
+async fn serve<R>(run: R, args: &Args) -> Result<(), String>
 where
     R: Fn(RunFunctionRequest) -> RunFunctionResponse + Send + Sync + 'static,
 {
@@ -133,8 +145,15 @@ where
         run,
         running: Arc::clone(&running),
     };
+    let address = args.address.clone();
+    let health_address = args.health_address.clone();
+    let (draining, is_draining) = watch::channel(false);
+    tokio::spawn(async move { health::serve(&health_address, &address, is_draining).await });
+    let drain_time = Duration::from_secs(args.drain_seconds.into());
+    tokio::spawn(drain::run(drain_time, draining));
+    let sdk_args = args.into();
     tokio::select! {
-        served = Server::new(function, args).serve() => served.map_err(|error| report(&error)),
+        served = Server::new(function, &sdk_args).serve() => served.map_err(|error| report(&error)),
         () = drained(&running) => Ok(()),
         () = renewal::end_when_renewed(certificates) => Ok(()),
     }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::{Signal, getpid, kill_process};
+use crate::drain;
 
 const FILES: [&str; 3] = ["tls.crt", "tls.key", "ca.crt"];
 
@@ -66,9 +66,7 @@ pub(crate) async fn end_when_renewed(folder: Option<&Path>) {
         tracing::info!(
             "certificates renewed: exiting, the kubelet restarts this container with them"
         );
-        if let Err(error) = kill_process(getpid(), Signal::TERM) {
-            tracing::error!(%error, "cannot exit: restart this pod to serve with the new certificates");
-        }
+        drain::terminate();
     }
     std::future::pending::<()>().await;
 }

@@ -21,9 +21,14 @@ pub struct LeaseConfig {
     /// Renew deadline: a holder that cannot renew for this long ends. Less than `duration`, so
     /// that it has ended before another starts.
     pub renew_deadline: Duration,
-    /// Interval between two attempts to acquire or renew.
+    /// Interval between two attempts to renew.
     pub retry: Duration,
+    /// Interval between two attempts to acquire: bounds how long a released lease has no holder.
+    pub acquire_interval: Duration,
 }
+
+/// Longest [`LeaseConfig::acquire_interval`]: one read every 2 s for each replica that stands by.
+const LONGEST_ACQUIRE_INTERVAL: Duration = Duration::from_secs(2);
 
 impl LeaseConfig {
     /// Configuration of a lease of this duration, in client-go's proportions.
@@ -32,6 +37,7 @@ impl LeaseConfig {
             duration,
             renew_deadline: duration * 5 / 6,
             retry: duration / 12,
+            acquire_interval: (duration / 12).min(LONGEST_ACQUIRE_INTERVAL),
         }
     }
 }
@@ -133,7 +139,7 @@ impl LeaderElection {
                 }
                 Err(_) => tracing::warn!(lease = self.name, "no answer about the lease"),
             }
-            sleep(self.config.retry).await;
+            sleep(self.config.acquire_interval).await;
         }
     }
 
@@ -344,6 +350,10 @@ mod tests {
             assert!(
                 config.renew_deadline + config.retry <= config.duration,
                 "{config:?}"
+            );
+            assert!(
+                config.acquire_interval <= Duration::from_secs(2),
+                "a released lease is acquired soon: {config:?}"
             );
         }
         for (duration, expected) in [(1, 1), (999, 1), (1000, 1), (1001, 2), (60_000, 60)] {

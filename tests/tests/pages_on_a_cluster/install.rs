@@ -132,7 +132,8 @@ fn probes_use_the_ports_on_which_programs_listen() {
             "as Crossplane calls it"
         );
         for probe in ["readinessProbe", "livenessProbe"] {
-            let ports = ["tcpSocket", "httpGet"].map(|kind| &container[probe][kind]["port"]);
+            let ports =
+                ["grpc", "tcpSocket", "httpGet"].map(|kind| &container[probe][kind]["port"]);
             let mut ports = ports.into_iter().filter_map(Value::as_u64);
             let port = ports.next().unwrap_or_else(|| panic!("{file}: {probe}"));
             assert!(

@@ -189,6 +189,7 @@ fn manifest(wanted: &InstallOptions, part: Part) -> Result<Manifest, InstallErro
         Part::Packages => vec![
             file!("provider-asya/runtime-config.yaml").to_owned(),
             file!("functions/runtime-config.yaml").to_owned(),
+            edits.of_crossplane(file!("functions/disruption-budget.yaml")),
             edits.of_packages(wanted.configuration.packages()),
         ],
         Part::Settings => settings(wanted.transport)

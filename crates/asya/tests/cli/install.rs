@@ -20,6 +20,7 @@ const CASES: [(&str, &[&str], &str); 10] = [
             "ClusterRoleBinding asya:provider",
             "DeploymentRuntimeConfig provider-asya",
             "DeploymentRuntimeConfig asya-functions",
+            "PodDisruptionBudget asya-functions",
             "Provider asya-provider-asya",
             "Function asya-function-asya",
             "Configuration asya-one-step",
@@ -89,6 +90,7 @@ const CASES: [(&str, &[&str], &str); 10] = [
             "ClusterRoleBinding asya:provider",
             "DeploymentRuntimeConfig provider-asya",
             "DeploymentRuntimeConfig asya-functions",
+            "PodDisruptionBudget asya-functions",
             "Provider asya-provider-asya",
             "Function asya-function-asya",
             "Configuration asya-one-step",
@@ -150,6 +152,7 @@ fn printed_files_keep_their_comments() {
             &[
                 "provider-asya/runtime-config.yaml",
                 "functions/runtime-config.yaml",
+                "functions/disruption-budget.yaml",
                 "packages/asya.yaml",
             ],
         ),
@@ -158,6 +161,7 @@ fn printed_files_keep_their_comments() {
             &[
                 "provider-asya/runtime-config.yaml",
                 "functions/runtime-config.yaml",
+                "functions/disruption-budget.yaml",
                 "packages/asya-legacy.yaml",
             ],
         ),

@@ -75,6 +75,8 @@ impl Workshop<'_> {
             entrypoint: vec![format!("/{PROGRAM}")],
             ports: PORTS,
             env: self.variables(name),
+            // Functions serve on while their pod leaves DNS; the provider ends at once.
+            stop_signal: (!calls_out).then_some("SIGQUIT"),
             ..Process::default()
         };
         Ok(Assembled {

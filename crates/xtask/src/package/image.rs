@@ -43,6 +43,8 @@ pub(super) struct Process {
     pub(super) ports: &'static [u16],
     /// Variables, beside those of the base.
     pub(super) env: Vec<(&'static str, String)>,
+    /// The signal that asks it to end; none for SIGTERM.
+    pub(super) stop_signal: Option<&'static str>,
     /// Where it starts; none for that of the base.
     pub(super) working_dir: Option<&'static str>,
 }
@@ -165,6 +167,9 @@ impl Recipe {
             let given = process.env.iter();
             env.extend(given.map(|(name, value)| format!("{name}={value}")));
             config.set_env(Some(env));
+        }
+        if let Some(signal) = process.stop_signal {
+            config.set_stop_signal(Some(signal.to_owned()));
         }
         if let Some(folder) = process.working_dir {
             config.set_working_dir(Some(folder.to_owned()));
