@@ -55,6 +55,10 @@ pub struct Run {
     #[arg(long, value_name = "FOLDER")]
     handlers: Vec<PathBuf>,
 
+    /// Folder for the values of state proxies, below it ACTOR/PROXY
+    #[arg(long, value_name = "FOLDER", default_value = ".asya/state")]
+    state: PathBuf,
+
     /// Python interpreter (default: the actor's pythonExecutable if it is installed, else python3)
     #[arg(long, value_name = "PROGRAM")]
     python: Option<String>,
@@ -171,6 +175,7 @@ impl Run {
         }
         Ok(Settings {
             handlers: self.handlers.clone(),
+            state: self.state.clone(),
             python: self.python.clone(),
             backend: self.transport.clone(),
             timeout: self.timeout,

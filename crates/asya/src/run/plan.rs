@@ -29,6 +29,8 @@ pub struct Plan {
     pub variables: BTreeMap<String, String>,
     /// Settings of the worker.
     pub worker: WorkerConfig,
+    /// Names of its state proxies.
+    pub state_proxies: Vec<String>,
     /// Name of the queue, and the exchange by which a RabbitMQ broker reaches it.
     pub sidecar: BTreeMap<String, String>,
 }
@@ -55,14 +57,6 @@ pub enum PlanError {
     NoHandler {
         /// The actor.
         actor: String,
-    },
-    /// It needs connectors of state proxies.
-    #[error("actor {actor:?} has state proxies ({}), which do not run here", names.join(", "))]
-    StateProxies {
-        /// The actor.
-        actor: String,
-        /// Their names.
-        names: Vec<String>,
     },
     /// A variable has no value.
     #[error("actor {actor:?}: {}", missing_text(missing))]
@@ -156,16 +150,8 @@ pub fn plan(
     if handler.is_empty() {
         errors.push(PlanError::NoHandler { actor: own() });
     }
-    let state = variables
-        .get(STATE_MOUNTS_VARIABLE)
-        .map_or("", String::as_str);
-    let names = state_names(state);
-    if !names.is_empty() {
-        errors.push(PlanError::StateProxies {
-            actor: own(),
-            names,
-        });
-    }
+    let state = variables.get(STATE_MOUNTS_VARIABLE);
+    let state_proxies = state.map_or_else(Vec::new, |mounts| state_names(mounts));
     // Secrets of the broker are not needed here.
     let (mut settings, _) = environment(sidecar, pod, &Values::default());
     settings.insert("ASYA_TRANSPORT".to_owned(), "rabbitmq".to_owned());
@@ -200,6 +186,7 @@ pub fn plan(
         python: texts("command").into_iter().next().unwrap_or_default(),
         arguments: texts("args"),
         variables: local(variables),
+        state_proxies,
         worker,
         sidecar: settings,
     })

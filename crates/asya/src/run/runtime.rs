@@ -57,6 +57,14 @@ pub enum StartError {
         /// Why.
         source: super::python::PythonError,
     },
+    /// The values of a state proxy cannot be kept.
+    #[error("cannot keep the values of a state proxy in {folder:?}: {source}")]
+    State {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The private folder cannot be used.
     #[error("cannot write to the temporary folder: {0}")]
     Folder(std::io::Error),

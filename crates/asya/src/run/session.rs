@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use asya_sidecar::gateway::{Gateway, Observer};
 use asya_sidecar::metrics::Metrics;
 use asya_sidecar::runtime::Runtime;
 use asya_sidecar::runtime_files;
+use asya_sidecar::state::{self, FileStore, Socket, Store};
 use asya_sidecar::stop::{self, StopSender};
 use asya_sidecar::transport::{SendError, Transport};
 use asya_sidecar::worker::Worker;
@@ -60,6 +61,8 @@ struct Generation {
     stop_runtimes: StopSender,
     workers: JoinSet<()>,
     runtimes: JoinSet<Result<(), StartError>>,
+    /// Connectors of state proxies, which end with the runtimes.
+    connectors: JoinSet<()>,
     /// Connection of the first actor, through which messages are sent.
     sender: Option<Arc<dyn Transport>>,
     width: usize,
@@ -171,6 +174,7 @@ impl Session<'_> {
             stop_runtimes,
             workers: JoinSet::new(),
             runtimes: JoinSet::new(),
+            connectors: JoinSet::new(),
             sender: None,
             width: generation_width(plans),
         };
@@ -187,6 +191,15 @@ impl Session<'_> {
             };
             interpreters.insert(&plan.python, python.clone());
             let places = self.places(plan, index).map_err(StartError::Folder)?;
+            for name in &plan.state_proxies {
+                let folder = self.settings.state.join(&plan.name).join(name);
+                let (socket, store) = connector(&places, name, &folder)
+                    .map_err(|source| StartError::State { folder, source })?;
+                let stop = runtimes_stop.clone();
+                generation
+                    .connectors
+                    .spawn(state::serve(socket, store, stop));
+            }
             let transport = self.settings.backend.connect(plan)?;
             generation
                 .sender
@@ -412,7 +425,20 @@ impl Generation {
         self.workers.shutdown().await;
         self.stop_runtimes.stop();
         while self.runtimes.join_next().await.is_some() {}
+        self.connectors.shutdown().await;
     }
+}
+
+/// The socket and the values of a state proxy.
+fn connector(
+    places: &Places,
+    name: &str,
+    folder: &Path,
+) -> std::io::Result<(Socket, Arc<dyn Store>)> {
+    fs::create_dir_all(folder)?;
+    let store = FileStore::open(folder)?;
+    let socket = Socket::bind(&places.sockets.join("state").join(format!("{name}.sock")))?;
+    Ok((socket, Arc::new(store)))
 }
 
 /// The next line; waits for ever where there is no input.

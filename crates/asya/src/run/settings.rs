@@ -11,6 +11,8 @@ use super::totals::Totals;
 pub struct Settings {
     /// Folders of modules; the manifest's folder comes after them.
     pub handlers: Vec<PathBuf>,
+    /// Folder with the values of state proxies, in a folder for each actor and proxy.
+    pub state: PathBuf,
     /// The interpreter, by its name or path.
     pub python: Option<String>,
     /// Where queues are.

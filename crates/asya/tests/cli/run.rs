@@ -412,6 +412,24 @@ fn what_cannot_run_is_an_error_with_a_remedy() {
 }
 
 #[test]
+fn state_proxies_keep_their_values_in_a_folder() {
+    let spec =
+        ", stateProxy: [{name: seen, mount: {path: /state/seen}, connector: {image: \"c:1\"}}]";
+    let module = "from pathlib import Path\ndef handle(payload):\n    path = Path('/state/seen/all')\n    \
+        before = path.read_text() if path.exists() else ''\n    path.write_text(before + payload)\n    return before";
+    let folder = folder(module, spec);
+    for (send, expected) in [("\"a\"", "\"\"\n"), ("\"b\"", "\"a\"\n")] {
+        let arguments = [
+            "it.yaml", "-o", "results", "--state", "kept", "--send", send,
+        ];
+        let ran = run(&folder, &arguments);
+        assert_eq!(ran.output, expected, "{}", ran.stderr);
+    }
+    let kept = fs::read_to_string(folder.path().join("kept/it/seen/all")).unwrap();
+    assert_eq!(kept, "ab");
+}
+
+#[test]
 fn lines_of_standard_input_are_messages() {
     let folder = folder("def handle(payload):\n    return payload * 2", "");
     let mut command = command(&folder, &["it.yaml", "-o", "results"]);
