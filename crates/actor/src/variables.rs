@@ -74,6 +74,7 @@ macro_rules! variables {
 /// Every variable, by reader and name.
 pub const VARIABLES: &[Variable] = variables! {
     Runtime {
+        "ASYA_BINDING_STRATEGY": "where a REST adapter runs: `Adapter`, in a pod of its own, or `Inject`, next to its target", "`binding.strategy`, in mode Binding";
         "ASYA_ENABLE_VALIDATION": "whether messages are validated", "`true`; `false` for end actors";
         "ASYA_HANDLER": "`module.function` or `module.Class.method`", "`handler`";
         "ASYA_LOG_LEVEL": "how much is logged", "`info`";

@@ -19,6 +19,7 @@ use crate::findings::Findings;
 use crate::list::{Item, List, Place, maps};
 
 const VALIDATION_VARIABLE: &str = "ASYA_ENABLE_VALIDATION";
+const STRATEGY_VARIABLE: &str = "ASYA_BINDING_STRATEGY";
 
 /// Completes the environment of the `container` at `path`: what wires it, what the
 /// user gives, and where its state is.
@@ -41,6 +42,7 @@ pub(crate) fn render(
     first.extend(handler.map(|handler| ours(HANDLER_VARIABLE, handler)));
     let url = actor.bound.as_ref().and_then(|bound| bound.url.as_ref());
     first.extend(url.map(|url| ours(TARGET_URL_VARIABLE, url)));
+    first.extend(strategy(actor, &list));
     first.extend(timeout_of_adapter(actor, &list));
     if actor
         .platform
@@ -78,6 +80,15 @@ fn handler<'a>(actor: &'a Actor, env: &List) -> Option<&'a str> {
     let handler = actor.handler()?;
     let of_container = actor.spec.workload.is_some() && position(env, HANDLER_VARIABLE).is_some();
     (!(of_container && actor.flavor_gives_handler)).then_some(handler)
+}
+
+/// Where an adapter runs: in a pod of its own, the target is not on loopback.
+fn strategy(actor: &Actor, env: &List) -> Option<Item> {
+    let bound = actor.bound.as_ref()?;
+    if position(env, STRATEGY_VARIABLE).is_some() {
+        return None;
+    }
+    Some(ours(STRATEGY_VARIABLE, bound.strategy.as_str()))
 }
 
 /// The actor's one timeout, by which an adapter gives up before the sidecar does: where
