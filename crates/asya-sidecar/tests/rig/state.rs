@@ -7,7 +7,6 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -216,6 +215,3 @@ pub fn result(stream: UnixStream) -> Result<Value, String> {
         )),
     }
 }
-
-/// Long enough for another process to do something first; nothing is asserted of it.
-pub const MOMENT: Duration = Duration::from_millis(50);
