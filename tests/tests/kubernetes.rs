@@ -117,9 +117,10 @@ async fn verdicts(spec: &Value, client: &Client) -> (Verdict, Verdict) {
     fs::write(&platform, PLATFORM).unwrap();
     let files = [&actor_file, &platform].map(|file| file.to_str().unwrap());
     let linted = asya(&["lint", files[0], files[1]]);
-    let linted = match linted.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&linted.stdout).into_owned()),
+    let linted = if linted.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&linted.stdout).into_owned())
     };
     let rendered = asya(&["render", files[0], files[1]]);
     if !rendered.status.success() {

@@ -80,7 +80,7 @@ fn listed(schemas: &BTreeMap<String, Value>) -> Result<String> {
                 block.push_str(" set");
             }
             block.push('\n');
-            if let Some(reference) = reference.filter(|name| reached.insert(name)) {
+            if let Some(reference) = reference.filter(|name| reached.insert(*name)) {
                 waiting.push(reference);
             }
         }
