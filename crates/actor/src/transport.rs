@@ -19,6 +19,31 @@ pub struct Transport {
     pub config: Config,
     /// With whose credentials the provider manages queues.
     pub provider_config_ref: ProviderConfigRef,
+    /// KEDA's credentials, where the platform team manages them.
+    pub trigger_authentication_ref: Option<TriggerAuthenticationRef>,
+}
+
+/// Credentials of KEDA that the platform team manages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TriggerAuthenticationRef {
+    /// `TriggerAuthentication`, in each actor's namespace, or `ClusterTriggerAuthentication`.
+    /// Default: `TriggerAuthentication`.
+    #[serde(default)]
+    pub kind: TriggerAuthenticationKind,
+    /// Name of the object.
+    pub name: String,
+}
+
+/// Kinds of objects from which KEDA takes credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum TriggerAuthenticationKind {
+    /// In the namespace of the actor.
+    #[default]
+    TriggerAuthentication,
+    /// For the whole cluster.
+    ClusterTriggerAuthentication,
 }
 
 /// What a transport is.
@@ -239,6 +264,11 @@ pub(crate) struct Entry {
     /// With whose credentials the provider manages queues; the
     /// ClusterProviderConfig with the transport's name unless given.
     provider_config_ref: Option<ProviderConfigRef>,
+    /// The credentials with which KEDA reads all queues of this transport. With it no
+    /// TriggerAuthentication is composed for each actor. The object must supply what the scaler
+    /// `aws-sqs-queue` or `rabbitmq` needs: for RabbitMQ `username` and `password`, or `host`; for
+    /// SQS keys or a pod identity. Default: each actor has a TriggerAuthentication of its own.
+    trigger_authentication_ref: Option<TriggerAuthenticationRef>,
 }
 
 fn yes() -> bool {
@@ -312,6 +342,7 @@ impl Transport {
             name: name.to_owned(),
             config,
             provider_config_ref,
+            trigger_authentication_ref: entry.trigger_authentication_ref,
         })
     }
 

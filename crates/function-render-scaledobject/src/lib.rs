@@ -43,6 +43,7 @@ mod trigger_authentication;
 
 use std::time::Duration;
 
+use actor::KEDA_API_VERSION;
 use actor::binding::reason::NOT_SCALABLE;
 use actor::binding::{ADAPTER_RESOURCE_NAME, Strategy};
 use actor::duration::format;
@@ -77,10 +78,13 @@ pub fn step(call: &mut Call) -> Result<(), StepError> {
         return Ok(());
     }
     let Rendered {
-        objects,
+        mut objects,
         mut blocker,
         notes,
     } = render(call, &spec)?;
+    if awaits_queue(call) {
+        objects.retain(|object| call.observed(object.name).is_some());
+    }
     let asks_for_keda = objects.iter().any(|object| !object.is_blocked);
     let absence = asks_for_keda.then(|| Blocker::absence(call)).flatten();
     let is_absent = absence.is_some();
@@ -111,6 +115,24 @@ pub fn step(call: &mut Call) -> Result<(), StepError> {
         }
     }
     Ok(())
+}
+
+/// Whether new objects wait until the actor's queue is ready: before, KEDA's checks fail, and each
+/// failure costs a reconcile.
+///
+/// Objects that were composed once are never left out again, also if the API server refused them:
+/// core has references to them. An XR without a uid was read from a file, so that everything is
+/// rendered.
+fn awaits_queue(call: &Call) -> bool {
+    if value::text(call.xr(), &["metadata", "uid"]).is_none()
+        || call.desired(queue::RESOURCE_NAME).is_none()
+        || call.has_reference(KEDA_API_VERSION, "ScaledObject")
+    {
+        return false;
+    }
+    let queue = call.observed(queue::RESOURCE_NAME);
+    let ready = queue.and_then(|queue| value::condition(queue, "Ready"));
+    ready.is_none_or(|ready| value::text(ready, &["status"]) != Some("True"))
 }
 
 /// KEDA's objects and what there is to say of them.
@@ -188,6 +210,9 @@ fn render(call: &Call, spec: &Spec) -> Result<Rendered, StepError> {
             is_blocked: blocker.is_some(),
         });
         rendered.blocker = rendered.blocker.or(blocker);
+    }
+    if trigger.platform_authentication.is_some() {
+        return Ok(rendered);
     }
     let access = trigger_authentication::object(&identity, &trigger.access);
     let parameters = trigger_authentication::parameters(&identity, &trigger.access);

@@ -95,11 +95,15 @@ pub(crate) fn object(
     if let Some(container) = trigger.environment_of {
         scale_target["envSourceContainerName"] = json!(container);
     }
+    let authentication = match &trigger.platform_authentication {
+        None => json!({"name": identity.actor.trigger_authentication()}),
+        Some(platforms) => json!(platforms),
+    };
     let mut triggers = vec![json!({
         "type": trigger.r#type,
         "name": queue_trigger::NAME,
         "metadata": trigger.metadata,
-        "authenticationRef": {"name": identity.actor.trigger_authentication()},
+        "authenticationRef": authentication,
     })];
     triggers.extend(scaling.additional_triggers.iter().map(with_texts));
 

@@ -148,6 +148,10 @@ fn scaling(seen: &Observation) -> Verdict {
         ObservedObject::NotDesired if seen.target.is_some() => {
             Verdict::new(None, TARGET_NOT_RESOLVED, "")
         }
+        ObservedObject::NotDesired if !seen.queue_is_ready() => {
+            let message = "the ScaledObject is created once the queue is ready";
+            Verdict::new(false, "WaitingForQueue", message)
+        }
         ObservedObject::NotDesired => Verdict::not_rendered("ScaledObject"),
         ObservedObject::Missing => Verdict::new(false, "Creating", ""),
         ObservedObject::Present(scaler) => of_scaler(scaler),

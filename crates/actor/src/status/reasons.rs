@@ -89,6 +89,7 @@ pub const REASONS: &[(ConditionType, &[Reason])] = conditions! {
         True Available: "KEDA scales the workload", "";
         True Paused: "an annotation `autoscaling.keda.sh/paused…` pauses KEDA", "remove it";
         False Creating: "the ScaledObject is being created, or KEDA has not reconciled it yet", "wait; if it lasts, check KEDA's operator";
+        False WaitingForQueue: "the ScaledObject is created once the queue is ready", "";
         False Waiting: "KEDA waits for the queue or the workload", "";
         False ScalingDisabled: "`scaling.enabled` is false", "";
         False ConfigError: "KEDA would refuse this scaling", "follow the message";

@@ -144,6 +144,22 @@ impl Call {
             .collect()
     }
 
+    /// Whether Crossplane has a reference to a composed object of that kind: it was composed
+    /// before, even if the API server refused it. References of a legacy XR are in `spec` itself.
+    pub fn has_reference(&self, api_version: &str, kind: &str) -> bool {
+        let paths: [&[&str]; 2] = [
+            &["spec", "crossplane", "resourceRefs"],
+            &["spec", "resourceRefs"],
+        ];
+        let references = paths
+            .into_iter()
+            .flat_map(|path| value::list(&self.xr, path));
+        references.filter_map(value::as_struct).any(|reference| {
+            value::text(reference, &["apiVersion"]) == Some(api_version)
+                && value::text(reference, &["kind"]) == Some(kind)
+        })
+    }
+
     /// The composed object that this or an earlier step desires.
     pub fn desired(&self, name: &str) -> Option<&Struct> {
         self.desired

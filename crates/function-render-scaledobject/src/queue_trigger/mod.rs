@@ -5,7 +5,7 @@ mod sqs;
 
 use std::collections::BTreeMap;
 
-use actor::transport::{Config, SecretKeyRef, Transport};
+use actor::transport::{Config, SecretKeyRef, Transport, TriggerAuthenticationRef};
 
 /// Name of the queue's trigger, which formulas use.
 pub(crate) const NAME: &str = "queue";
@@ -19,6 +19,8 @@ pub(crate) struct QueueTrigger {
     pub(crate) metadata: BTreeMap<&'static str, String>,
     /// Credentials, which never stand in the ScaledObject.
     pub(crate) access: Access,
+    /// The object of the platform team that supplies the credentials in place of `access`.
+    pub(crate) platform_authentication: Option<TriggerAuthenticationRef>,
     /// The container whose environment metadata refers to, if any does.
     pub(crate) environment_of: Option<&'static str>,
     /// Whether messages in work are known to be left out of the count.
@@ -50,9 +52,13 @@ impl QueueTrigger {
     /// The trigger on `queue`. `has_sidecar` says whether KEDA can read the environment
     /// of the sidecar in all that it scales.
     pub(crate) fn of(transport: &Transport, queue: &Queue<'_>, has_sidecar: bool) -> Self {
-        match &transport.config {
+        let mut trigger = match &transport.config {
             Config::Sqs(sqs) => sqs::trigger(sqs, queue),
             Config::RabbitMq(rabbitmq) => rabbitmq::trigger(rabbitmq, queue, has_sidecar),
-        }
+        };
+        trigger
+            .platform_authentication
+            .clone_from(&transport.trigger_authentication_ref);
+        trigger
     }
 }

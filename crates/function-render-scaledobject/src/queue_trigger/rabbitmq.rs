@@ -19,6 +19,7 @@ pub(super) fn trigger(rabbitmq: &RabbitMq, queue: &Queue<'_>, has_sidecar: bool)
             ("value", queue.length.to_string()),
         ]),
         access: Access::default(),
+        platform_authentication: None,
         environment_of: None,
         leaves_out_work: false,
     };

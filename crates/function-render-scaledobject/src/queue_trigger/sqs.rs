@@ -30,6 +30,7 @@ pub(super) fn trigger(sqs: &Sqs, queue: &Queue<'_>) -> QueueTrigger {
         r#type: "aws-sqs-queue",
         metadata,
         access: access(sqs),
+        platform_authentication: None,
         environment_of: None,
         // KEDA adds the messages in flight unless configured otherwise.
         leaves_out_work: false,
