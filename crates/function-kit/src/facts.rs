@@ -1,6 +1,7 @@
 //! What earlier steps of the same reconcile hand to later ones, and to tools.
 
 use actor::diagnostic::{Diagnostic, Location, Severity};
+use actor::health::UsedEnvironmentConfig;
 use merge::{FieldPath, Provenance};
 use pbjson_types::Struct;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -19,6 +20,8 @@ pub struct Facts {
     pub origins: Provenance,
     /// What the steps have found: of a Fatal answer the errors as well.
     pub diagnostics: Vec<Note>,
+    /// EnvironmentConfigs that the actor is rendered with.
+    pub environment: Vec<UsedEnvironmentConfig>,
 }
 
 /// A diagnostic, and the condition that shows it.

@@ -46,6 +46,7 @@ fn render(
             actor: name.to_string(),
             workload,
             pod_selector,
+            environment_configs: actor.call.environment().to_vec(),
         },
     };
     json!({

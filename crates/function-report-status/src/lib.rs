@@ -104,11 +104,12 @@ pub fn step(call: &mut Call) -> Result<(), StepError> {
     }
     write_status(call, &document);
     call.remove_desired_xr("spec");
-    call.set_ttl_seconds(if status_reason::is_transitional(reason) {
-        input.ttl_seconds_in_motion
-    } else {
-        input.ttl_seconds_settled
-    });
+    let is_watched = call
+        .observed(actor::health::RESOURCE_NAME)
+        .and_then(|health| value::condition(health, actor::health::ENVIRONMENT_WATCHED))
+        .is_some_and(|watched| value::text(watched, &["status"]) == Some("True"));
+    let is_transitional = status_reason::is_transitional(reason);
+    call.set_ttl_seconds(input.ttl_seconds(is_transitional, is_watched));
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! Crossplane calls a step until what it asks for stands still, so everything is
 //! asked for on every call, in the same words.
 
+use actor::health::UsedEnvironmentConfig;
 use actor::names::FlavorName;
 use actor::{ENVIRONMENT_CONFIG, labels};
 use function_kit::{Call, value};
@@ -24,6 +25,8 @@ pub(crate) struct EnvironmentConfig {
     pub(crate) name: String,
     /// The flavor that its label says it is.
     pub(crate) flavor_label: Option<String>,
+    /// Its version.
+    pub(crate) used: UsedEnvironmentConfig,
     data: Value,
 }
 
@@ -65,6 +68,15 @@ pub(crate) fn bootstrap_name(call: &Call) -> Option<String> {
     found.first().map(|object| name_of(object).to_owned())
 }
 
+impl Fetched {
+    /// Everything that was fetched, in the order of the flavors, the platform's settings last.
+    pub(crate) fn used(&self) -> Vec<UsedEnvironmentConfig> {
+        let flavors = self.flavors.iter().flatten();
+        let all = flavors.chain(&self.platform);
+        all.map(|config| config.used.clone()).collect()
+    }
+}
+
 fn ask(call: &mut Call, key: &str, name: &str) -> Option<Vec<EnvironmentConfig>> {
     let found = call.require(key, ENVIRONMENT_CONFIG, name, None)?;
     Some(read(&found))
@@ -74,6 +86,11 @@ fn read(found: &[&Struct]) -> Vec<EnvironmentConfig> {
     found
         .iter()
         .map(|object| EnvironmentConfig {
+            used: UsedEnvironmentConfig::new(
+                name_of(object),
+                value::text(object, &["metadata", "uid"]),
+                value::integer(object, &["metadata", "generation"]),
+            ),
             name: name_of(object).to_owned(),
             flavor_label: value::text(object, &["metadata", "labels", labels::FLAVOR])
                 .map(str::to_owned),

@@ -102,6 +102,7 @@ fn resolve(call: &mut Call) -> Result<(), StepError> {
         return Ok(());
     };
 
+    call.set_environment(fetched.used());
     // An error of the platform's settings is reported after those of the flavors.
     let settings = Settings::of(fetched.platform, input.platform);
     let label_required = matches!(&settings, Ok(Some(settings)) if settings.require_flavor_label());

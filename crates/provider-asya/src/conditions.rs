@@ -2,6 +2,7 @@
 
 use actor::binding::TARGET_RESOLVED;
 use actor::binding::reason::RESOLVED;
+use actor::health::ENVIRONMENT_WATCHED;
 use actor::managed::{Condition, READY, SYNCED};
 use actor::queue::{DRIFTED, FLAGS, PASSWORD_NOT_URL_SAFE, POLICY_SHADOWED};
 use jiff::Timestamp;
@@ -143,6 +144,26 @@ impl ConditionUpdate {
     pub fn password_not_url_safe(message: Option<String>) -> Self {
         let type_ = PASSWORD_NOT_URL_SAFE;
         Self::flag(type_, "ReservedCharacter", "NoReservedCharacter", message)
+    }
+
+    /// The actor is informed of changed EnvironmentConfigs.
+    pub fn environment_watched() -> Self {
+        Self {
+            type_: ENVIRONMENT_WATCHED,
+            status: "True",
+            reason: "Watching",
+            message: None,
+        }
+    }
+
+    /// The actor is not informed of changed EnvironmentConfigs.
+    pub fn environment_not_watched(reason: &'static str, message: String) -> Self {
+        Self {
+            type_: ENVIRONMENT_WATCHED,
+            status: "False",
+            reason,
+            message: Some(message),
+        }
     }
 
     fn flag(

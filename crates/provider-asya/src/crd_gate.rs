@@ -5,13 +5,11 @@
 use std::pin::pin;
 
 use futures::{StreamExt as _, future};
-use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
-};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::PostParams;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
+
+use crate::access;
 
 /// Kinds that the controllers of Queues and configs need.
 pub const KINDS: [&str; 4] = [
@@ -76,25 +74,11 @@ fn is_served(definition: &CustomResourceDefinition) -> bool {
 }
 
 async fn may_watch_definitions(client: &Client) -> bool {
-    let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
+    let (group, resource) = ("apiextensions.k8s.io", "customresourcedefinitions");
     for verb in ["list", "watch"] {
-        let attributes = ResourceAttributes {
-            group: Some("apiextensions.k8s.io".to_owned()),
-            resource: Some("customresourcedefinitions".to_owned()),
-            verb: Some(verb.to_owned()),
-            ..ResourceAttributes::default()
-        };
-        let spec = SelfSubjectAccessReviewSpec {
-            resource_attributes: Some(attributes),
-            ..SelfSubjectAccessReviewSpec::default()
-        };
-        let review = SelfSubjectAccessReview {
-            spec,
-            ..SelfSubjectAccessReview::default()
-        };
-        match reviews.create(&PostParams::default(), &review).await {
-            Ok(review) if review.status.as_ref().is_some_and(|status| status.allowed) => {}
-            Ok(_) => return false,
+        match access::is_allowed(client, group, resource, verb).await {
+            Ok(true) => {}
+            Ok(false) => return false,
             Err(error) => {
                 tracing::warn!(%error, "cannot create a SelfSubjectAccessReview");
                 return false;

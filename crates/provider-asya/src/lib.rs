@@ -14,6 +14,7 @@
 //! - [`text`] cleans texts of other programs;
 //! - [`timings`] has every duration, [`program`] the flags.
 
+pub mod access;
 pub mod binding;
 pub mod cluster;
 pub mod conditions;

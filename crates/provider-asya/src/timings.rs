@@ -59,6 +59,12 @@ pub struct Timings {
     pub start_retry: Duration,
     /// Shortest interval between two status writes of one ActorHealth (default 2s).
     pub health_interval: Duration,
+    /// Longest wait of a new ActorHealth for its workload before its first status is written
+    /// (default 5s).
+    pub health_grace: Duration,
+    /// Shortest interval between two announcements of changed EnvironmentConfigs (default 50ms: 1,000
+    /// actors in 50 s).
+    pub announcement_interval: Duration,
     /// How long each stage of a pod's start may take before it counts as a problem.
     pub patience: Patience,
     /// Interval at which an ActorHealth is reconciled while the watch caches are not synced
@@ -109,6 +115,8 @@ impl Default for Timings {
             lease: seconds(60),
             start_retry: seconds(1),
             health_interval: seconds(2),
+            health_grace: seconds(5),
+            announcement_interval: Duration::from_millis(50),
             patience: Patience::default(),
             cache_sync_retry: seconds(1),
             target_poll_interval: seconds(30),

@@ -31,6 +31,9 @@ pub use volumes::{Mounted, MountedKind, Obstacle};
 pub const KIND: &str = "ActorHealth";
 /// Name of the composed resource.
 pub const RESOURCE_NAME: &str = "health";
+/// Condition that is True while the provider requests a reconcile of the actor when one of its
+/// EnvironmentConfigs changes.
+pub const ENVIRONMENT_WATCHED: &str = "EnvironmentWatched";
 
 /// `spec` of an ActorHealth.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +67,38 @@ pub struct ForProvider {
     pub workload: WorkloadReference,
     /// Labels of the pods.
     pub pod_selector: BTreeMap<String, String>,
+    /// EnvironmentConfigs that the actor was rendered with: its flavors and the platform's
+    /// settings. The provider requests a reconcile of the actor when one of them changes. At most
+    /// 9.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 9)))]
+    pub environment_configs: Vec<UsedEnvironmentConfig>,
+}
+
+/// An EnvironmentConfig, in the version that was used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UsedEnvironmentConfig {
+    /// Name of the EnvironmentConfig.
+    pub name: String,
+    /// Version that was used: the first 8 characters of its uid, and its generation. Absent for an
+    /// object that was read from a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+impl UsedEnvironmentConfig {
+    /// The EnvironmentConfig of that name, by its metadata.
+    pub fn new(name: &str, uid: Option<&str>, generation: Option<i64>) -> Self {
+        let version = uid.zip(generation).map(|(uid, generation)| {
+            let uid = uid.get(..8).unwrap_or(uid);
+            format!("{uid}.{generation}")
+        });
+        Self {
+            name: name.to_owned(),
+            version,
+        }
+    }
 }
 
 /// A workload in the actor's namespace.

@@ -6,6 +6,7 @@
 use std::cell::OnceCell;
 
 use actor::diagnostic::{Diagnostic, Location};
+use actor::health::UsedEnvironmentConfig;
 use actor::status::ConditionType;
 use merge::{FieldPath, Provenance};
 use pbjson_types::{Struct, value::Kind};
@@ -24,6 +25,8 @@ pub(super) struct FactsBuffer {
     /// Condition types that a step of this reconcile has returned already.
     pub(super) returned: Vec<String>,
     diagnostics: Vec<Note>,
+    /// EnvironmentConfigs that the actor is rendered with.
+    environment: Vec<UsedEnvironmentConfig>,
     /// Who set which field, once it was asked for.
     #[serde(skip)]
     origins: OnceCell<Provenance>,
@@ -83,6 +86,7 @@ impl FactsBuffer {
         let lists = [
             ("returned", json!(self.returned)),
             ("diagnostics", json!(self.diagnostics)),
+            ("environment", json!(self.environment)),
         ];
         for (key, value) in lists.into_iter().chain(origins.map(|it| ("origins", it))) {
             let is_empty = match &value {
@@ -122,6 +126,17 @@ impl Call {
     pub fn set_origins(&mut self, origins: Provenance) {
         self.facts.origins = OnceCell::from(origins);
         self.facts.changed.origins = true;
+    }
+
+    /// EnvironmentConfigs that the actor is rendered with.
+    pub fn environment(&self) -> &[UsedEnvironmentConfig] {
+        &self.facts.environment
+    }
+
+    /// Sets the EnvironmentConfigs that the actor is rendered with.
+    pub fn set_environment(&mut self, environment: Vec<UsedEnvironmentConfig>) {
+        self.facts.environment = environment;
+        self.facts.changed.lists = true;
     }
 
     /// The document and field that gave `path` of the resolved spec.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use kube::Client;
 
 use super::connect::Connector;
+use super::environment::Environment;
+use super::usage::ExistingUsages;
 use super::watch_cache::WatchCache;
 use crate::metrics::Metrics;
 use crate::timings::Timings;
@@ -15,6 +17,10 @@ pub struct Context {
     pub client: Client,
     /// Pods, workloads and scalers of the cluster.
     pub(super) watch_cache: Arc<WatchCache>,
+    /// ProviderConfigUsages that existed at start.
+    pub(super) existing_usages: ExistingUsages,
+    /// EnvironmentConfigs, and the actors to be informed of changes.
+    pub(super) environment: Environment,
     /// Clients of brokers and services.
     pub connector: Connector,
     /// Every duration.
@@ -41,6 +47,8 @@ impl Context {
         Self {
             client,
             watch_cache: Arc::default(),
+            existing_usages: ExistingUsages::default(),
+            environment: Environment::default(),
             connector,
             timings,
             metrics,

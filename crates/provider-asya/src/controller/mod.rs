@@ -4,6 +4,7 @@
 //! - `managed` is what their reconcilers share: status writes, events, state, requeues;
 //! - `scalers` finds the scalers of an actor that is deleted;
 //! - [`connect`] makes clients of brokers from ProviderConfigs, `usage` records their use;
+//! - [`environment`] announces changed EnvironmentConfigs to actors;
 //! - `watch_cache` holds pods, workloads and scalers of the cluster;
 //! - [`Context`] is what all controllers of a process share.
 
@@ -11,6 +12,7 @@ pub mod binding;
 pub mod config;
 pub mod connect;
 mod context;
+pub mod environment;
 pub mod health;
 mod managed;
 pub mod queue;

@@ -26,6 +26,7 @@ mod cost;
 mod crashes;
 mod dead_letters;
 mod drift;
+mod environment;
 mod faults;
 mod hanging_endpoint;
 mod health;

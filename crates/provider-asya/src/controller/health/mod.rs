@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use self::reconcile::{ObjectState, Reconciler};
 use super::Context;
+use super::environment;
 use super::managed::{self, HasStates, ReconcileError, StateCache, error_policy};
 use super::watch_cache::watch;
 use crate::cluster;
@@ -74,6 +75,7 @@ pub async fn run(
         states: StateCache::default(),
     });
     let (prune_context, store) = (context.clone(), reader.clone());
+    let environment = environment::run(&prune_context.provider, &store);
     let controller = Controller::for_stream(changes, reader)
         .with_config(Config::default().concurrency(concurrency))
         .reconcile_on(triggers)
@@ -83,6 +85,7 @@ pub async fn run(
     tokio::select! {
         () = controller => {}
         () = watches => {}
+        () = environment => {}
         () = managed::prune(&prune_context.states, &store, timings.state_metrics) => {}
     }
 }
@@ -94,6 +97,7 @@ async fn reconcile(
     let uid = health.uid().unwrap_or_default();
     if health.metadata.deletion_timestamp.is_some() {
         context.states.remove(&uid);
+        context.provider.environment.forget(&health);
         return Ok(Action::await_change());
     }
     let start = Instant::now();

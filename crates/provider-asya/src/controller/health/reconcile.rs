@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use actor::health::{
-    self, Facts, HealthStatus, Mounted, MountedKind, Obstacle, Revision, Scaler, Time, Verdict,
-    Workload,
+    self, ENVIRONMENT_WATCHED, Facts, HealthStatus, Mounted, MountedKind, Obstacle, Revision,
+    Scaler, Time, Verdict, Workload,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::conditions::{self, ConditionUpdate};
 use crate::controller::Context;
+use crate::controller::environment::Watched;
 use crate::controller::managed::{PAUSED, merge_patch, writes};
 use crate::controller::watch_cache::views::{ClaimView, DeploymentView, StatefulSetView};
 use crate::controller::watch_cache::{ActorSnapshot, NotSynced};
@@ -63,11 +64,42 @@ impl<'a> Reconciler<'a> {
             self.set_condition(&mut status, ConditionUpdate::paused());
             None
         } else {
-            self.classify(&mut status).await?
+            let wait = self.classify(&mut status).await?;
+            let informed = self.report_environment(&mut status).await?;
+            wait.into_iter().chain(informed).min()
         };
         self.state.status = Some(status.clone());
         let delay = self.write(&status).await?;
         Ok(wait.into_iter().chain(delay).min())
+    }
+
+    /// Reports whether the actor is informed of changed EnvironmentConfigs; when that is known, where it
+    /// is not known yet.
+    async fn report_environment(
+        &self,
+        status: &mut HealthStatus,
+    ) -> kube::Result<Option<Duration>> {
+        let environment = &self.context.environment;
+        environment.compare(self.health);
+        if status.conditions.is_empty() {
+            // The first status is not due yet.
+            return Ok(None);
+        }
+        Ok(
+            match environment.watched(self.context, self.health).await? {
+                Watched::Known(update) => {
+                    self.set_condition(status, update);
+                    None
+                }
+                Watched::Unknown => Some(self.context.timings.cache_sync_retry),
+                Watched::NotUsed => {
+                    status
+                        .conditions
+                        .retain(|condition| condition.type_ != ENVIRONMENT_WATCHED);
+                    None
+                }
+            },
+        )
     }
 
     async fn classify(&self, status: &mut HealthStatus) -> kube::Result<Option<Duration>> {
@@ -89,6 +121,9 @@ impl<'a> Reconciler<'a> {
             None => self.read_workload().await?,
         };
         let exists = observed.workload.is_some();
+        if !exists && let Some(wait) = self.grace(status) {
+            return Ok(Some(wait));
+        }
         let verdict = self
             .judge(&found, observed.workload.as_ref(), status)
             .await?;
@@ -109,6 +144,16 @@ impl<'a> Reconciler<'a> {
         let unwatched =
             (exists && !observed.is_watched).then_some(self.context.timings.target_poll_interval);
         Ok(verdict.look_again.into_iter().chain(unwatched).min())
+    }
+
+    /// How long a new ActorHealth still waits for its workload: Crossplane applies both in the same
+    /// reconcile, and a status that says nothing would cost it another one.
+    fn grace(&self, status: &HealthStatus) -> Option<Duration> {
+        let created = self.health.metadata.creation_timestamp.as_ref();
+        let age = Timestamp::now().duration_since(created?.0);
+        let age = Duration::try_from(age).unwrap_or_default();
+        let left = self.context.timings.health_grace.checked_sub(age)?;
+        (status.conditions.is_empty() && !left.is_zero()).then_some(left)
     }
 
     /// Reads a workload without the actor's label, to which the actor is bound; it may not exist.

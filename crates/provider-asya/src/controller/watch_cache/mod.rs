@@ -85,6 +85,11 @@ impl WatchCache {
         triggered
     }
 
+    /// Triggers a reconcile of an ActorHealth.
+    pub(in crate::controller) fn trigger_health(&self, health: ObjectRef<ActorHealth>) {
+        send(self.lock().health.as_ref(), health);
+    }
+
     /// A stream of the workloads whose objects or scalers change, from now on.
     pub(in crate::controller) fn subscribe_workloads(&self) -> UnboundedReceiver<IndexKey> {
         let (triggers, triggered) = mpsc::unbounded();
