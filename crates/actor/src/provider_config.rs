@@ -147,10 +147,46 @@ pub struct RabbitMqConnection {
     /// Trusted certificate authorities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<RabbitMqTls>,
-    /// Priority of the policies that the provider writes. If several policies match a queue, only
-    /// the one with the highest priority applies. Default: 0.
+    /// Priority of the policies that the provider writes for single queues. Shared policies have a
+    /// priority that is lower by 1. If several policies match a queue, only the one with the highest
+    /// priority applies. Default: 0.
     #[serde(default)]
     pub policy_priority: i32,
+    /// Policies that all queues of this config share.
+    #[serde(default)]
+    pub shared_policy: SharedPolicySettings,
+}
+
+/// Policies that all queues of a config share: one for queues, one for their dead-letter queues.
+///
+/// A broker matches all policies with all queues whenever one policy is written, so that a policy for
+/// each queue costs the square of their number. Queues with other settings, and adopted ones, have a
+/// policy of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct SharedPolicySettings {
+    /// Whether queues share policies. They also have policies of their own while the virtual host
+    /// has queues of other owners that `queueNames` matches. Default: true.
+    pub enabled: bool,
+    /// Names of the queues; `*` is any text. Default: `asya-*`.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 200)))]
+    pub queue_names: String,
+    /// Number of deliveries after which a message is dead-lettered. Set it to the
+    /// `deadLetter.maxReceiveCount` of the platform's settings, so that few queues need a policy of
+    /// their own. 1 to 1000. Default: 20.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+    pub max_receive_count: u32,
+}
+
+impl Default for SharedPolicySettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            queue_names: "asya-*".to_owned(),
+            max_receive_count: 20,
+        }
+    }
 }
 
 /// A user of RabbitMQ.

@@ -145,6 +145,15 @@ impl RabbitMq {
         }
     }
 
+    /// Process id of the node.
+    ///
+    /// # Panics
+    /// If the node has not written it.
+    pub fn node(&self) -> u32 {
+        let text = fs::read_to_string(self.folder.path().join("pid")).expect("the node is started");
+        text.trim().parse().expect("a process id")
+    }
+
     /// URL of the management API.
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.management)

@@ -73,7 +73,7 @@ impl Fixture {
     async fn make(&self, name: &str, transport: &str, poll: &str) {
         let letters = json!({"enabled": true, "maxReceiveCount": 3});
         let settings = match transport {
-            "rabbitmq" => json!({"host": "rabbitmq", "queueType": "classic", "routingKeys": [name],
+            "rabbitmq" => json!({"host": "rabbitmq", "queueType": "quorum", "routingKeys": [name],
                 "deadLetter": letters}),
             _ => json!({"region": REGION, "visibilityTimeoutSeconds": 600, "deadLetter": letters}),
         };

@@ -14,6 +14,7 @@
 )]
 
 mod bindings;
+mod broker;
 mod program;
 mod queues;
 #[path = "../integration/rig/mod.rs"]

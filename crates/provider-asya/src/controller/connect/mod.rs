@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use actor::provider_config::{ClusterProviderConfigSpec, ProviderConfigSpec, SqsConnection};
+use actor::provider_config::{
+    ClusterProviderConfigSpec, ProviderConfigSpec, SharedPolicySettings, SqsConnection,
+};
 use actor::queue::{AtProvider, ForProvider, ProviderConfigRef};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client, ResourceExt as _};
@@ -27,6 +29,7 @@ use crate::tenancy;
 use crate::timings::Timings;
 use crate::transport::ExternalQueue;
 use crate::transport::rabbitmq::definition::PolicyRecord;
+use crate::transport::rabbitmq::shared_policies::SharedPolicy;
 use crate::transport::rabbitmq::{self, Broker};
 use crate::transport::sqs::{self, Service};
 
@@ -149,8 +152,8 @@ impl Connector {
             .await?;
         self.check_tenant(&config, &namespace, name, &queue.spec.for_provider)
             .await?;
-        let owner_id = config.spec.owner_id.as_deref().unwrap_or(&config.version.0);
-        let owner_tag = OwnerTag::new(owner_id, &namespace, &queue.name_any()).map_err(text)?;
+        let owner_tag =
+            OwnerTag::new(config.owner_id(), &namespace, &queue.name_any()).map_err(text)?;
         let (external, unsafe_password) = self
             .external(&config, queue, name, owner_tag.clone())
             .await?;
@@ -254,6 +257,7 @@ impl Connector {
                     queue: settings.clone(),
                     owner_tag,
                     priority: connection.policy_priority,
+                    shared: shared_policy(config, &connection.shared_policy),
                     policies: policy_record(&queue.status.at_provider),
                     recorded_delays: queue
                         .status
@@ -302,6 +306,11 @@ impl Connector {
 }
 
 impl ResolvedConfig {
+    /// Owner of its queues.
+    fn owner_id(&self) -> &str {
+        self.spec.owner_id.as_deref().unwrap_or(&self.version.0)
+    }
+
     fn display(&self) -> String {
         format!("{} {:?}", self.reference.kind, self.reference.name)
     }
@@ -314,6 +323,15 @@ impl ResolvedConfig {
         };
         (config, region.to_owned())
     }
+}
+
+/// The policies that the queues of a config share.
+fn shared_policy(config: &ResolvedConfig, settings: &SharedPolicySettings) -> Option<SharedPolicy> {
+    settings.enabled.then(|| SharedPolicy {
+        owner_id: config.owner_id().to_owned(),
+        queue_names: settings.queue_names.clone(),
+        max_receive_count: settings.max_receive_count,
+    })
 }
 
 /// Policies that the provider has written, by the status.

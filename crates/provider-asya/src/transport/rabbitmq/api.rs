@@ -9,17 +9,16 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use prometheus_client::metrics::counter::Counter;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::connector::connector;
 use super::limited_json;
 use crate::text;
 
@@ -38,6 +37,11 @@ const ANSWER_MAX: usize = 2 << 20;
 
 /// Largest list, in bytes. Policies have about 300 bytes for each queue of the virtual host.
 const LIST_MAX: usize = 8 << 20;
+
+/// Queues of one page of a list.
+const PAGE: u32 = 500;
+/// Most pages of a list.
+const PAGES_MAX: u32 = 100;
 
 /// Number of idle connections that are kept.
 const IDLE_CONNECTIONS: usize = 4;
@@ -149,6 +153,43 @@ impl Api {
         }
     }
 
+    /// Reads all queues of a virtual host in pages, with only these columns: `T` has their fields. None
+    /// where the virtual host does not exist.
+    pub async fn queues<T: DeserializeOwned>(
+        &self,
+        vhost: &str,
+        columns: &str,
+    ) -> Result<Vec<T>, TransportError> {
+        #[derive(serde::Deserialize)]
+        struct Page<T> {
+            items: Vec<T>,
+            #[serde(default)]
+            page_count: u32,
+        }
+        let mut queues = Vec::new();
+        let mut page = 1;
+        loop {
+            let query = format!("?page={page}&page_size={PAGE}&columns={columns}");
+            let path = ["queues", vhost];
+            let uri = format!("{}{query}", encoded(&path));
+            let (status, body) = self.exchange_at(&Method::GET, &uri, None, LIST_MAX).await?;
+            let Some(found) = status
+                .is_success()
+                .then(|| serde_json::from_slice::<Page<T>>(&body).ok())
+                .flatten()
+            else {
+                let action = format!("list queues of {vhost}");
+                self.interpret(&Method::GET, status, &body, action)?;
+                return Ok(queues);
+            };
+            queues.extend(found.items);
+            if page >= found.page_count.min(PAGES_MAX) {
+                return Ok(queues);
+            }
+            page += 1;
+        }
+    }
+
     /// Writes the object at a path; `false` where its parent does not exist.
     pub async fn put(&self, path: &[&str], body: &Value) -> Result<bool, TransportError> {
         Ok(self.declare(path, body).await? != Answer::NotFound)
@@ -193,10 +234,22 @@ impl Api {
         body: Option<&Value>,
         answer_max: usize,
     ) -> Result<(StatusCode, Bytes), TransportError> {
+        self.exchange_at(method, &encoded(path), body, answer_max)
+            .await
+    }
+
+    /// Sends a request to an encoded path.
+    async fn exchange_at(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        answer_max: usize,
+    ) -> Result<(StatusCode, Bytes), TransportError> {
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
         let request = Request::builder()
             .method(method.clone())
-            .uri(format!("{}/api{}", self.endpoint, encoded(path)))
+            .uri(format!("{}/api{path}", self.endpoint))
             .header(AUTHORIZATION, self.authorization.clone())
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(body))
@@ -323,56 +376,6 @@ fn one_line(text: &str) -> String {
     text::clean(text, text::FOREIGN_MAX)
 }
 
-fn connector(
-    endpoint: &str,
-    authorities: Option<&[u8]>,
-    time_limit: Duration,
-) -> Result<HttpsConnector<HttpConnector>, TransportError> {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_connect_timeout(Some(time_limit));
-    tcp.set_nodelay(true);
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let invalid = |what: &str| TransportError::Invalid(format!("cannot trust {endpoint}: {what}"));
-    let builder = HttpsConnectorBuilder::new();
-    let builder = match authorities {
-        Some(pem) => {
-            let mut roots = rustls::RootCertStore::empty();
-            for certificate in CertificateDer::pem_slice_iter(pem) {
-                let certificate =
-                    certificate.map_err(|error| invalid(&format!("the CA is not PEM: {error}")))?;
-                roots
-                    .add(certificate)
-                    .map_err(|error| invalid(&format!("the CA is no certificate: {error}")))?;
-            }
-            if roots.is_empty() {
-                return Err(invalid("the CA holds no certificate"));
-            }
-            builder.with_tls_config(client_config(provider, roots, &invalid)?)
-        }
-        // Without TLS the system's authorities are not read.
-        None if endpoint.starts_with("http://") => {
-            let roots = rustls::RootCertStore::empty();
-            builder.with_tls_config(client_config(provider, roots, &invalid)?)
-        }
-        None => builder
-            .with_provider_and_native_roots(provider)
-            .map_err(|error| invalid(&format!("no authorities on this system: {error}")))?,
-    };
-    Ok(builder.https_or_http().enable_http1().wrap_connector(tcp))
-}
-
-fn client_config(
-    provider: Arc<rustls::crypto::CryptoProvider>,
-    roots: rustls::RootCertStore,
-    invalid: &dyn Fn(&str) -> TransportError,
-) -> Result<rustls::ClientConfig, TransportError> {
-    let builder = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| invalid(&error.to_string()))?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -463,29 +466,6 @@ mod tests {
                 expected,
                 "{status} {body}"
             );
-        }
-    }
-
-    #[test]
-    fn invalid_authorities_are_refused() {
-        for (pem, expected) in [
-            (
-                "",
-                "cannot trust https://broker: the CA holds no certificate",
-            ),
-            (
-                "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
-                "cannot trust https://broker: the CA is no certificate: ",
-            ),
-        ] {
-            let error = connector(
-                "https://broker",
-                Some(pem.as_bytes()),
-                Duration::from_secs(1),
-            )
-            .unwrap_err()
-            .to_string();
-            assert!(error.starts_with(expected), "{error}");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Definition of one queue on RabbitMQ: names and request bodies, by the broker's version.
 //!
-//! Arguments of a queue never change, so they contain only type and owner tag; settings that may change
-//! are in a policy.
+//! Arguments of a queue never change, so they contain type, owner tag and where dead letters go;
+//! settings that may change are in a policy. Queues of earlier versions have no dead-letter arguments, and
+//! their policies contain them.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +10,7 @@ use actor::queue::RabbitMqQueue;
 use actor::transport::QueueType;
 use serde_json::{Map, Value, json};
 
+use super::shared_policies::SharedPolicy;
 use crate::owner::OwnerTag;
 use crate::transport::TransportError;
 
@@ -26,7 +28,12 @@ pub(super) const OUR_KEYS: [&str; 4] = [
 
 /// Delivery limit of queues without one. Never `-1`: until patch releases of August 2025 (4.0 and 4.1)
 /// such a queue applies its policy again every 5 s, and its log grows without end.
-const NO_DELIVERY_LIMIT: u32 = 1_000_000;
+pub(super) const NO_DELIVERY_LIMIT: u32 = 1_000_000;
+
+/// Argument: exchange of dead letters. It takes precedence over policies.
+pub(super) const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
+/// Argument: routing key of dead letters.
+pub(super) const DEAD_LETTER_KEY: &str = "x-dead-letter-routing-key";
 
 /// Longest name of a queue or exchange, in bytes.
 const NAME_MAX: usize = 255;
@@ -46,7 +53,7 @@ impl Version {
     }
 
     /// Whether quorum queues have a delivery limit of 20 by default.
-    fn limits_deliveries(self) -> bool {
+    pub(super) fn limits_deliveries(self) -> bool {
         self >= Self(4, 0)
     }
 
@@ -84,6 +91,8 @@ pub struct QueueDefinition {
     pub owner_tag: OwnerTag,
     /// Priority of its policies.
     pub priority: i32,
+    /// Settings of the policies that it shares with other queues; none where it shares none.
+    pub shared: Option<SharedPolicy>,
     /// Its policies that the provider has written.
     pub policies: PolicyRecord,
     /// Delays in seconds whose retry queues existed when they were observed last.
@@ -139,8 +148,30 @@ impl QueueDefinition {
         json!({"type": kind, "durable": true, "auto_delete": false, "internal": false, "arguments": {}})
     }
 
-    /// Body of the queue, and of its dead-letter queue.
-    pub fn queue_body(&self) -> Value {
+    /// Body of the queue. A queue that exists is declared again with the arguments that it has: others
+    /// would be refused.
+    pub fn queue_body(&self, existing: Option<&Value>) -> Value {
+        let mut body = self.dead_letter_body();
+        let arguments = &mut body["arguments"];
+        match existing {
+            None if self.queue.dead_letter.enabled => {
+                arguments[DEAD_LETTER_EXCHANGE] = json!(self.dead_letter_exchange());
+                arguments[DEAD_LETTER_KEY] = json!(self.dead_letter_queue());
+            }
+            None => {}
+            Some(existing) => {
+                for key in [DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY] {
+                    if let Some(value) = existing["arguments"].get(key) {
+                        arguments[key] = value.clone();
+                    }
+                }
+            }
+        }
+        body
+    }
+
+    /// Body of the dead-letter queue.
+    pub fn dead_letter_body(&self) -> Value {
         json!({
             "durable": true,
             "auto_delete": false,
@@ -164,8 +195,9 @@ impl QueueDefinition {
         json!({"routing_key": key, "arguments": {OWNER_ARGUMENT: self.owner_tag.as_str()}})
     }
 
-    /// Definition of the queue's policy.
-    pub fn policy_definition(&self, version: Version) -> Map<String, Value> {
+    /// What policies set for the queue. `queue` is the queue as it was read, or the body with which it is
+    /// declared: what its arguments contain is in no policy.
+    pub fn policy_definition(&self, version: Version, queue: &Value) -> Map<String, Value> {
         let mut definition = Map::new();
         let dead_letter = self.queue.dead_letter;
         if self.queue.queue_type == QueueType::Quorum {
@@ -174,11 +206,12 @@ impl QueueDefinition {
                     "delivery-limit".to_owned(),
                     json!(dead_letter.max_receive_count),
                 );
-            } else if version.limits_deliveries() {
+            } else if version.limits_deliveries() || self.shares(&self.name) {
+                // The limit of the shared policy would drop messages.
                 definition.insert("delivery-limit".to_owned(), json!(NO_DELIVERY_LIMIT));
             }
         }
-        if dead_letter.enabled {
+        if dead_letter.enabled && queue["arguments"].get(DEAD_LETTER_EXCHANGE).is_none() {
             let exchange = json!(self.dead_letter_exchange());
             definition.insert("dead-letter-exchange".to_owned(), exchange);
             let key = json!(self.dead_letter_queue());
@@ -240,6 +273,7 @@ mod tests {
             queue: serde_json::from_value(queue).unwrap(),
             owner_tag: OwnerTag::new("east", "shop", "cart").unwrap(),
             priority: 0,
+            shared: None,
             policies: PolicyRecord::New,
             recorded_delays: BTreeSet::new(),
         }
@@ -270,10 +304,7 @@ mod tests {
 
     #[test]
     fn the_policy_depends_on_the_version() {
-        let dead_letter = json!({
-            "delivery-limit": 5, "dead-letter-exchange": "asya-dlx", "dead-letter-routing-key": "asya-cart-dlq"});
-        let classic =
-            json!({"dead-letter-exchange": "asya-dlx", "dead-letter-routing-key": "asya-cart-dlq"});
+        let dead_letter = json!({"delivery-limit": 5});
         let cases = [
             (
                 "3.x has no delivery limit",
@@ -303,7 +334,7 @@ mod tests {
                 "classic queues count nothing",
                 queue("classic", true, None),
                 Version(4, 3),
-                classic,
+                json!({}),
             ),
             (
                 "3.10 has one consumer timeout for all queues",
@@ -319,9 +350,32 @@ mod tests {
             ),
         ];
         for (reason, queue, version, expected) in cases {
-            let found = Value::Object(definition(queue).policy_definition(version));
+            let definition = definition(queue);
+            let body = definition.queue_body(None);
+            let found = Value::Object(definition.policy_definition(version, &body));
             assert_eq!(found, expected, "{reason}");
         }
+    }
+
+    #[test]
+    fn a_queue_of_an_earlier_version_has_dead_letters_by_policy() {
+        let definition = definition(queue("quorum", true, None));
+        let existing = json!({"arguments": {"x-queue-type": "quorum"}});
+        let policy = definition.policy_definition(Version(3, 10), &existing);
+        assert_eq!(
+            Value::Object(policy),
+            json!({"delivery-limit": 5, "dead-letter-exchange": "asya-dlx",
+                "dead-letter-routing-key": "asya-cart-dlq"})
+        );
+        let arguments = &definition.queue_body(Some(&existing))["arguments"];
+        assert_eq!(
+            arguments.get(DEAD_LETTER_EXCHANGE),
+            None,
+            "not declared again"
+        );
+        let arguments = &definition.queue_body(None)["arguments"];
+        assert_eq!(arguments[DEAD_LETTER_EXCHANGE], "asya-dlx");
+        assert_eq!(arguments[DEAD_LETTER_KEY], "asya-cart-dlq");
     }
 
     #[test]

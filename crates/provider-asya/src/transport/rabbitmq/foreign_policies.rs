@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::api::Api;
 use super::definition::{exact_pattern, policy_name};
+use super::shared_policies::SharedPolicy;
 use crate::transport::TransportError;
 
 /// How long a list is cached. It contains every policy of the virtual host, so an observation cannot read
@@ -31,7 +32,8 @@ const COMPILED_MAX: usize = 64 << 10;
 pub(super) struct ForeignPolicy {
     /// Its name.
     pub(super) name: String,
-    pattern: Regex,
+    /// None where it is too large, or not supported here.
+    pattern: Option<Regex>,
 }
 
 /// The fields of a policy that are read.
@@ -44,7 +46,7 @@ struct Listed {
 }
 
 impl ForeignPolicy {
-    /// Reads a policy; none where it is not for queues, or its pattern is not supported here.
+    /// Reads a policy; none where it is not for queues.
     pub(super) fn read(policy: &Value) -> Option<Self> {
         let text = |key: &str| policy[key].as_str().map(str::to_owned);
         Self::compile(&Listed {
@@ -55,22 +57,30 @@ impl ForeignPolicy {
     }
 
     fn compile(policy: &Listed) -> Option<Self> {
-        if policy.apply_to == "exchanges" || policy.pattern.len() > PATTERN_MAX {
+        if policy.apply_to == "exchanges" {
             return None;
         }
         let mut pattern = RegexBuilder::new(&policy.pattern);
         pattern
             .size_limit(COMPILED_MAX)
             .dfa_size_limit(COMPILED_MAX);
+        let is_short = policy.pattern.len() <= PATTERN_MAX;
         Some(Self {
             name: policy.name.clone(),
-            pattern: pattern.build().ok()?,
+            pattern: is_short.then(|| pattern.build().ok()).flatten(),
         })
     }
 
-    /// Whether it matches a queue.
+    /// Whether it is known to match a queue.
     pub(super) fn matches(&self, queue: &str) -> bool {
-        self.pattern.is_match(queue)
+        let pattern = self.pattern.as_ref();
+        pattern.is_some_and(|pattern| pattern.is_match(queue))
+    }
+
+    /// Whether it is known not to match a queue.
+    fn cannot_match(&self, queue: &str) -> bool {
+        let pattern = self.pattern.as_ref();
+        pattern.is_some_and(|pattern| !pattern.is_match(queue))
     }
 }
 
@@ -94,6 +104,25 @@ struct Cached {
 }
 
 impl ForeignPolicies {
+    /// Whether no policy but shared ones of ours can match a queue.
+    pub(super) async fn is_matched_by_none(
+        &self,
+        api: &Api,
+        vhost: &str,
+        queue: &str,
+        shared: &SharedPolicy,
+    ) -> Result<bool, TransportError> {
+        let policies = self.list(api, vhost).await?;
+        let (queue, shared) = (queue.to_owned(), shared.clone());
+        let none = tokio::task::spawn_blocking(move || {
+            let mut foreign = policies
+                .iter()
+                .filter(|policy| !shared.is_name(&policy.name));
+            foreign.all(|policy| policy.cannot_match(&queue))
+        });
+        Ok(none.await.unwrap_or_default())
+    }
+
     /// Names of the foreign policies that match a queue. Patterns are compiled and matched on a thread
     /// for blocking work, since their authors decide how long that takes.
     pub(super) async fn matching(
@@ -205,7 +234,9 @@ mod tests {
         let long = "a".repeat(PATTERN_MAX + 1);
         for pattern in [long.as_str(), "(a{1,1000}){1,1000}", "[\\w]{5000}"] {
             let policy = json!({"name": "p", "pattern": pattern, "apply-to": "queues"});
-            assert!(ForeignPolicy::read(&policy).is_none(), "{pattern}");
+            let policy = ForeignPolicy::read(&policy).unwrap();
+            assert!(policy.pattern.is_none(), "{pattern}");
+            assert!(!policy.cannot_match("asya-cart"), "nothing is known");
         }
     }
 }

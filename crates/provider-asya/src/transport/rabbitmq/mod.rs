@@ -1,6 +1,7 @@
 //! Queues on RabbitMQ, through the management API.
 
 pub mod api;
+mod connector;
 pub mod definition;
 mod foreign_policies;
 mod limited_json;
@@ -8,6 +9,7 @@ mod observe;
 mod partial_declare;
 mod policies;
 mod retry_queues;
+pub mod shared_policies;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,6 +25,7 @@ use self::definition::{QueueDefinition, Version};
 use self::foreign_policies::ForeignPolicies;
 use self::observe::RelatedObjects;
 use self::partial_declare::{Repair, UncountedQueues};
+use self::shared_policies::SharedPolicies;
 use super::{Depth, ExternalQueue, Observation, TransportError};
 
 /// How long a broker's version is cached: brokers are upgraded while the provider runs.
@@ -36,6 +39,7 @@ pub struct Broker {
     counting: Duration,
     uncounted_queues: UncountedQueues,
     foreign_policies: ForeignPolicies,
+    shared_policies: SharedPolicies,
 }
 
 impl Broker {
@@ -48,6 +52,7 @@ impl Broker {
             counting,
             uncounted_queues: UncountedQueues::default(),
             foreign_policies: ForeignPolicies::default(),
+            shared_policies: SharedPolicies::default(),
         }
     }
 
@@ -113,6 +118,10 @@ impl ExternalQueue for RabbitMqExternal {
         }
     }
 
+    fn shows_changes_at_once(&self) -> bool {
+        true
+    }
+
     fn observe(&self, depth: Depth) -> BoxFuture<'_, Result<Observation, TransportError>> {
         self.observe_queue(depth).boxed()
     }
@@ -146,7 +155,7 @@ impl RabbitMqExternal {
         let version = self.broker.version().await?;
         let related = match depth {
             Depth::Quick | Depth::WithDeadLetters => None,
-            Depth::Full => Some(self.read_related(version).await?),
+            Depth::Full => Some(self.read_related(version, &queue).await?),
         };
         let dead_letter_queue = match (&related, depth) {
             (Some(related), _) => related.dead_letter_queue.clone(),
@@ -171,7 +180,11 @@ impl RabbitMqExternal {
         Ok(Observation::Present(Box::new(observed)))
     }
 
-    async fn read_related(&self, version: Version) -> Result<RelatedObjects, TransportError> {
+    async fn read_related(
+        &self,
+        version: Version,
+        queue: &Value,
+    ) -> Result<RelatedObjects, TransportError> {
         let (vhost, exchange) = (self.vhost(), self.definition.queue.exchange.as_str());
         let name = self.definition.name.as_str();
         let exchange_answer = self.api().get(&["exchanges", vhost, exchange]).await?;
@@ -184,12 +197,24 @@ impl RabbitMqExternal {
             .foreign_policies
             .matching(self.api(), vhost, name)
             .await?;
-        let desired = self.definition.policy_definition(version);
+        let desired = self.definition.policy_definition(version, queue);
         let policy = self.policy_slot(name, &desired).await?;
+        let own_policy = self
+            .own_policy(name, &desired, Some(queue), version, false)
+            .await?;
         let dead_letters = self.definition.dead_letter_queue();
-        let dead_letter_queue = self.read_queue(&dead_letters).await?;
+        let dead_letter_queue = found(self.read_queue(&dead_letters).await?);
         let desired = self.definition.dead_letter_policy_definition(version);
         let dead_letter_policy = self.policy_slot(&dead_letters, &desired).await?;
+        let dead_letter_own_policy = self
+            .own_policy(
+                &dead_letters,
+                &desired,
+                dead_letter_queue.as_ref(),
+                version,
+                false,
+            )
+            .await?;
         let dead_letter_bindings = self
             .api()
             .get(&[
@@ -205,9 +230,11 @@ impl RabbitMqExternal {
             exchange: found(exchange_answer),
             bindings: items(bindings),
             policy,
+            own_policy,
             foreign_policies,
-            dead_letter_queue: found(dead_letter_queue),
+            dead_letter_queue,
             dead_letter_policy,
+            dead_letter_own_policy,
             dead_letter_bindings: items(dead_letter_bindings),
             retry_queues: self.read_retry_queues().await?,
         })
@@ -234,10 +261,11 @@ impl RabbitMqExternal {
     async fn create_queue(&self) -> Result<(), TransportError> {
         let version = self.broker.version().await?;
         let (name, dead_letters) = (&self.definition.name, self.definition.dead_letter_queue());
-        if let Answer::Ok(found) = self.read_queue(name).await?
-            && observe::owner(&found).is_some()
+        let existing = found(self.read_queue(name).await?);
+        if let Some(found) = &existing
+            && observe::owner(found).is_some()
         {
-            self.check_owner(name, &found)?;
+            self.check_owner(name, found)?;
         }
         if self.definition.queue.dead_letter.enabled
             && let Answer::Ok(found) = self.read_queue(&dead_letters).await?
@@ -250,7 +278,7 @@ impl RabbitMqExternal {
                 self.check_owner(&name, &found)?;
             }
         }
-        let body = self.definition.queue_body();
+        let body = self.definition.queue_body(existing.as_ref());
         self.declare(&self.definition.name, &body, Repair::Allowed)
             .await?;
         self.put_exchange(&self.definition.queue.exchange, "topic")
@@ -258,8 +286,9 @@ impl RabbitMqExternal {
         self.create_dead_letter_queue(version, Repair::Allowed)
             .await?;
         self.put_retry_queues(version, Repair::Allowed).await?;
-        let policy = self.definition.policy_definition(version);
-        self.put_policy(&self.definition.name, &policy).await?;
+        let policy = self.definition.policy_definition(version, &body);
+        self.put_policies(&self.definition.name, &policy, existing.as_ref(), version)
+            .await?;
         self.bind(
             &self.definition.queue.exchange,
             &self.definition.name,
@@ -271,7 +300,11 @@ impl RabbitMqExternal {
     /// Corrects everything but the queue itself.
     async fn update_queue(&self) -> Result<(), TransportError> {
         let version = self.broker.version().await?;
-        let related = self.read_related(version).await?;
+        let Answer::Ok(queue) = self.read_queue(&self.definition.name).await? else {
+            // It was deleted a moment ago: the next observation finds out.
+            return Ok(());
+        };
+        let related = self.read_related(version, &queue).await?;
         if related.exchange.is_none() {
             self.put_exchange(&self.definition.queue.exchange, "topic")
                 .await?;
@@ -279,8 +312,9 @@ impl RabbitMqExternal {
         self.create_dead_letter_queue(version, Repair::Forbidden)
             .await?;
         self.put_retry_queues(version, Repair::Forbidden).await?;
-        let policy = self.definition.policy_definition(version);
-        self.put_policy(&self.definition.name, &policy).await?;
+        let policy = self.definition.policy_definition(version, &queue);
+        self.put_policies(&self.definition.name, &policy, Some(&queue), version)
+            .await?;
         let mut keys: Vec<String> = observe::missing_keys(&self.definition, &related)
             .cloned()
             .collect();
@@ -311,14 +345,16 @@ impl RabbitMqExternal {
         }
         let exchange = self.definition.dead_letter_exchange();
         let queue = self.definition.dead_letter_queue();
-        if let Answer::Ok(found) = self.read_queue(&queue).await? {
-            self.check_owner(&queue, &found)?;
+        let existing = found(self.read_queue(&queue).await?);
+        if let Some(found) = &existing {
+            self.check_owner(&queue, found)?;
         }
-        let body = self.definition.queue_body();
+        let body = self.definition.dead_letter_body();
         self.declare(&queue, &body, repair).await?;
         self.put_exchange(&exchange, "direct").await?;
         let policy = self.definition.dead_letter_policy_definition(version);
-        self.put_policy(&queue, &policy).await?;
+        self.put_policies(&queue, &policy, existing.as_ref(), version)
+            .await?;
         self.bind(&exchange, &queue, std::slice::from_ref(&queue))
             .await
     }
@@ -371,9 +407,11 @@ impl RabbitMqExternal {
             self.delete_policy(slot).await?;
         }
         self.delete_retry_queues().await?;
-        let policy = self.definition.policy_definition(version);
-        let slot = self.policy_slot(&self.definition.name, &policy).await?;
-        self.delete_policy(slot).await?;
+        if let Answer::Ok(found) = self.read_queue(&self.definition.name).await? {
+            let policy = self.definition.policy_definition(version, &found);
+            let slot = self.policy_slot(&self.definition.name, &policy).await?;
+            self.delete_policy(slot).await?;
+        }
         self.api()
             .delete(&["queues", vhost, &self.definition.name])
             .await

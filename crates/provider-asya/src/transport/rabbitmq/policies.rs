@@ -1,4 +1,4 @@
-//! Policies of one queue: which ones the provider wrote, and which name it writes next.
+//! Policies of single queues: which ones the provider wrote, and which name it writes next.
 //!
 //! A policy carries no owner tag: RabbitMQ refuses definition keys that it does not know. So the provider
 //! records in the Queue's status which policies it wrote, and never changes or deletes another one,
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::RabbitMqExternal;
 use super::api::Answer;
-use super::definition::{OUR_KEYS, PolicyRecord, QueueDefinition, exact_pattern};
+use super::definition::{OUR_KEYS, PolicyRecord, QueueDefinition, Version, exact_pattern};
 use crate::transport::TransportError;
 
 /// The policy of a queue, and foreign policies that have names of ours.
@@ -79,13 +79,29 @@ impl RabbitMqExternal {
         Ok(slot)
     }
 
-    /// Writes the policy of `queue`, or deletes it where `desired` is empty; never a foreign one.
-    pub(super) async fn put_policy(
+    /// Makes policies set what is desired for `queue`: the shared one, else one of its own, which is
+    /// deleted where it is not needed; never a foreign one. `found` is the queue as it was read.
+    pub(super) async fn put_policies(
         &self,
         queue: &str,
         desired: &Map<String, Value>,
+        found: Option<&Value>,
+        version: Version,
     ) -> Result<(), TransportError> {
         let slot = self.policy_slot(queue, desired).await?;
+        // The shared policy is written first, so that the queue never has none.
+        let own = self
+            .own_policy(queue, desired, found, version, true)
+            .await?;
+        self.put_policy(queue, &own, slot).await
+    }
+
+    async fn put_policy(
+        &self,
+        queue: &str,
+        desired: &Map<String, Value>,
+        slot: PolicySlot,
+    ) -> Result<(), TransportError> {
         if desired.is_empty() {
             // The broker refuses an empty policy.
             return self.delete_policy(slot).await;
@@ -144,6 +160,7 @@ mod tests {
             queue: serde_json::from_value(queue).unwrap(),
             owner_tag: OwnerTag::new("east", "shop", "cart").unwrap(),
             priority: 0,
+            shared: None,
             policies,
             recorded_delays: BTreeSet::new(),
         }

@@ -168,6 +168,7 @@ mod tests {
             queue: serde_json::from_value(queue).unwrap(),
             owner_tag: OwnerTag::new("east", "shop", "cart").unwrap(),
             priority: 0,
+            shared: None,
             policies: PolicyRecord::New,
             recorded_delays: BTreeSet::from([30]),
         }

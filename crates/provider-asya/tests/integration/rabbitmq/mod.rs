@@ -1,6 +1,7 @@
 //! Queues on a real RabbitMQ, through the interface of transports.
 
 mod retry_queues;
+mod shared_policies;
 
 use crate::rig::{self, Shared};
 use std::collections::BTreeSet;
@@ -31,6 +32,7 @@ fn wanted(name: &str, owner: &str) -> QueueDefinition {
         queue: serde_json::from_value(queue).unwrap(),
         owner_tag: OwnerTag::new(owner, "shop", name).unwrap(),
         priority: 0,
+        shared: None,
         policies: PolicyRecord::New,
         recorded_delays: BTreeSet::new(),
     }
@@ -425,7 +427,7 @@ async fn cut_off_declaration(broker: &RabbitMq) -> QueueDefinition {
     for attempt in 0..2000_u64 {
         let mut cut = wanted(&format!("asya-cut-{attempt}"), "east");
         cut.queue.dead_letter.enabled = false;
-        let body = cut.queue_body().to_string();
+        let body = cut.queue_body(None).to_string();
         let request = format!(
             "PUT /api/queues/%2F/{} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",

@@ -29,6 +29,11 @@ impl RabbitMq {
         }
     }
 
+    /// Process id of its node.
+    pub fn node(&self) -> u32 {
+        self.server.node()
+    }
+
     /// Lets its node end.
     pub async fn stop(&mut self) {
         self.server.stop().await;

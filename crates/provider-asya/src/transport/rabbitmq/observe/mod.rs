@@ -3,7 +3,9 @@
 use actor::queue::Location;
 use serde_json::{Map, Value, json};
 
-use super::definition::{OWNER_ARGUMENT, QueueDefinition, Version, policy_name};
+use super::definition::{
+    DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, OWNER_ARGUMENT, QueueDefinition, Version, policy_name,
+};
 use super::foreign_policies::ForeignPolicy;
 use super::policies::PolicySlot;
 use super::retry_queues::RetryQueue;
@@ -17,14 +19,18 @@ pub(super) struct RelatedObjects {
     pub(super) exchange: Option<Value>,
     /// Bindings from the exchange to the queue.
     pub(super) bindings: Vec<Value>,
-    /// Its policy.
+    /// The policy of its own.
     pub(super) policy: PolicySlot,
+    /// What that policy must set: nothing where a shared policy does.
+    pub(super) own_policy: Map<String, Value>,
     /// Names of foreign policies that match the queue.
     pub(super) foreign_policies: Vec<String>,
     /// The dead-letter queue, where it exists.
     pub(super) dead_letter_queue: Option<Value>,
-    /// Its policy.
+    /// The policy of its own.
     pub(super) dead_letter_policy: PolicySlot,
+    /// What that policy must set.
+    pub(super) dead_letter_own_policy: Map<String, Value>,
     /// Bindings from its exchange to it.
     pub(super) dead_letter_bindings: Vec<Value>,
     /// Retry queues that are desired or recorded.
@@ -47,7 +53,7 @@ pub(super) fn observed(
         drift: fixed_differences(definition, version, queue),
         ..ObservedQueue::default()
     };
-    let desired = definition.policy_definition(version);
+    let desired = definition.policy_definition(version, queue);
     let mut quick_drift = observed.drift.clone();
     quick_drift.extend(applied_policy_drift(definition, &desired, queue));
     observed.quick_drift = quick_drift;
@@ -59,7 +65,7 @@ pub(super) fn observed(
                 &related.policy,
                 definition,
                 &definition.name,
-                &desired,
+                &related.own_policy,
             ));
             observed.policies = Some(written_policies(related));
             let delays = definition.existing_delays(&related.retry_queues);
@@ -70,9 +76,7 @@ pub(super) fn observed(
             let retry_drift = definition.retry_drift(&related.retry_queues);
             observed.drift.extend(retry_drift);
             observed.shadowed = shadow(definition, applied, related);
-            observed
-                .drift
-                .extend(related_drift(definition, version, related));
+            observed.drift.extend(related_drift(definition, related));
             observed.held = held(definition, queue, related);
         }
     }
@@ -141,6 +145,7 @@ fn fixed_differences(definition: &QueueDefinition, version: Version, queue: &Val
             drift.push(Drift::fixed(what, !want, want));
         }
     }
+    drift.extend(dead_letter_arguments_drift(definition, queue));
     if let Some(timeout) = definition.queue.consumer_timeout_milliseconds
         && !version.has_consumer_timeout()
     {
@@ -149,6 +154,28 @@ fn fixed_differences(definition: &QueueDefinition, version: Version, queue: &Val
         drift.push(Drift::fixed("consumerTimeoutMilliseconds", have, timeout));
     }
     drift
+}
+
+/// Drift of the dead-letter arguments of a queue that has them and is ours. Those of an adopted queue are
+/// its former owner's.
+fn dead_letter_arguments_drift(definition: &QueueDefinition, queue: &Value) -> Option<Drift> {
+    let arguments = &queue["arguments"];
+    let exchange = arguments[DEAD_LETTER_EXCHANGE].as_str()?;
+    if owner(queue) != Some(definition.owner_tag.as_str()) {
+        return None;
+    }
+    let key = arguments[DEAD_LETTER_KEY].as_str().unwrap_or_default();
+    let (want_exchange, want_key) = (
+        definition.dead_letter_exchange(),
+        definition.dead_letter_queue(),
+    );
+    let have = format!("messages go to exchange {exchange:?} with key {key:?}");
+    if !definition.queue.dead_letter.enabled {
+        return Some(Drift::fixed("deadLetter", have, "disabled"));
+    }
+    let is_equal = exchange == want_exchange && key == want_key;
+    let want = format!("exchange {want_exchange:?} with key {want_key:?}");
+    (!is_equal).then(|| Drift::fixed("deadLetter", have, want))
 }
 
 /// Drift of the policy that applies to a queue, by the queue alone. Which policy shadows ours is found by
@@ -163,10 +190,12 @@ fn applied_policy_drift(
 ) -> Option<Drift> {
     let names = definition.policy_names(&definition.name);
     let applied = queue.get("policy")?.as_str().unwrap_or_default();
-    let is_ours = names.iter().any(|name| name == applied);
+    let is_own = names.iter().any(|name| name == applied);
+    let shared = definition.shared.as_ref();
+    let is_ours = is_own || shared.is_some_and(|shared| shared.is_name(applied));
     let effective = &queue["effective_policy_definition"];
     let is_in_sync = if desired.is_empty() {
-        !is_ours
+        !is_own
     } else {
         is_ours && desired.iter().all(|(key, value)| effective[key] == *value)
     };
@@ -214,6 +243,11 @@ fn policy_drift(
 fn shadow(definition: &QueueDefinition, applied: &str, related: &RelatedObjects) -> Option<String> {
     related.policy.ours.as_ref()?;
     let own = related.policy.name.as_deref()?;
+    let shared = definition.shared.as_ref();
+    if shared.is_some_and(|shared| shared.is_name(applied)) {
+        // The broker shows a new policy with its next statistics.
+        return None;
+    }
     if !applied.is_empty() && applied != own {
         return Some(format!(
             "policy {applied:?} applies to queue {:?} in place of {own:?}: raise `policyPriority` in the \
@@ -234,11 +268,7 @@ fn shadow(definition: &QueueDefinition, applied: &str, related: &RelatedObjects)
     ))
 }
 
-fn related_drift(
-    definition: &QueueDefinition,
-    version: Version,
-    related: &RelatedObjects,
-) -> Vec<Drift> {
+fn related_drift(definition: &QueueDefinition, related: &RelatedObjects) -> Vec<Drift> {
     let mut drift = Vec::new();
     let exchange = format!("exchange {:?}", definition.queue.exchange);
     match &related.exchange {
@@ -278,9 +308,8 @@ fn related_drift(
                 ),
             ));
         }
-        let desired = definition.dead_letter_policy_definition(version);
-        let policy = &related.dead_letter_policy;
-        drift.extend(policy_drift(policy, definition, &name, &desired));
+        let (policy, desired) = (&related.dead_letter_policy, &related.dead_letter_own_policy);
+        drift.extend(policy_drift(policy, definition, &name, desired));
     }
     drift
 }

@@ -17,6 +17,7 @@ fn cart() -> QueueDefinition {
         queue: serde_json::from_value(queue).unwrap(),
         owner_tag: OwnerTag::new("east", "shop", "cart").unwrap(),
         priority: 0,
+        shared: None,
         policies: PolicyRecord::New,
         recorded_delays: std::collections::BTreeSet::new(),
     }
@@ -27,7 +28,7 @@ fn queue() -> Value {
     json!({
         "name": "asya-cart", "type": "quorum", "durable": true, "auto_delete": false, "state": "running",
         "arguments": {"x-queue-type": "quorum", OWNER_ARGUMENT: "east/shop/cart"},
-        "policy": "asya-asya-cart", "effective_policy_definition": cart().policy_definition(VERSION),
+        "policy": "asya-asya-cart", "effective_policy_definition": cart().policy_definition(VERSION, &json!({})),
         "messages": 3, "messages_ready": 2, "messages_unacknowledged": 1,
     })
 }
@@ -56,8 +57,10 @@ fn related() -> RelatedObjects {
         policy: slot(policy(
             "asya-asya-cart",
             "asya-cart",
-            &definition.policy_definition(VERSION),
+            &definition.policy_definition(VERSION, &json!({})),
         )),
+        own_policy: definition.policy_definition(VERSION, &json!({})),
+        dead_letter_own_policy: Map::new(),
         foreign_policies: Vec::new(),
         retry_queues: Vec::new(),
         dead_letter_queue: Some(json!({

@@ -1,0 +1,464 @@
+//! Policies that the queues of one ProviderConfig share.
+//!
+//! RabbitMQ matches all policies of a virtual host with all its queues whenever one policy is written or
+//! deleted, so that a policy for each queue costs the square of their number. What is particular to a
+//! queue, its dead-letter exchange and key, is in arguments of new queues. What remains is the delivery
+//! limit: one shared policy sets it for all queues, and another one for their dead-letter queues. A queue
+//! with other settings has a policy of its own, whose priority is higher by one.
+//!
+//! The shared policies contain only settings of the ProviderConfig. A Queue cannot change them, because
+//! they apply to queues of other namespaces.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::RabbitMqExternal;
+use super::api::Answer;
+use super::definition::{
+    DEAD_LETTER_EXCHANGE, NO_DELIVERY_LIMIT, OUR_KEYS, OWNER_ARGUMENT, QueueDefinition, Version,
+    policy_name,
+};
+use crate::transport::TransportError;
+
+/// How long it is known that a shared policy is in effect.
+const CACHED: Duration = Duration::from_mins(1);
+/// How long it is known that there must be none. Finding out takes a list of all queues.
+const REFUSED: Duration = Duration::from_mins(10);
+/// Suffix of dead-letter queues.
+const DEAD_LETTERS: &str = "-dlq";
+
+/// Settings of the shared policies of a ProviderConfig.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedPolicy {
+    /// Owner of the policies: `ownerID` of the ProviderConfig.
+    pub owner_id: String,
+    /// Names of the queues; `*` is any text.
+    pub queue_names: String,
+    /// Delivery limit.
+    pub max_receive_count: u32,
+}
+
+/// Which queues a policy is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// Queues of actors.
+    Queues,
+    /// Their dead-letter queues.
+    DeadLetters,
+}
+
+impl SharedPolicy {
+    /// Name of the policy.
+    pub(super) fn name(&self, kind: Kind) -> String {
+        let kind = match kind {
+            Kind::Queues => "queues",
+            Kind::DeadLetters => "dead-letters",
+        };
+        format!("asya:{}:{kind}", self.owner_id)
+    }
+
+    /// Whether the name is that of a policy of ours.
+    pub(super) fn is_name(&self, name: &str) -> bool {
+        [Kind::Queues, Kind::DeadLetters]
+            .into_iter()
+            .any(|kind| self.name(kind) == name)
+    }
+
+    /// The kind of a queue by its name; none where its name is another one.
+    pub(super) fn kind_of(&self, queue: &str) -> Option<Kind> {
+        let (name, kind) = match queue.strip_suffix(DEAD_LETTERS) {
+            Some(name) => (name, Kind::DeadLetters),
+            None => (queue, Kind::Queues),
+        };
+        is_match(&self.queue_names, name).then_some(kind)
+    }
+
+    /// Pattern of the policy: what [`Self::kind_of`] finds, for the broker.
+    fn pattern(&self, kind: Kind) -> String {
+        let parts = self.queue_names.split('*').map(regex::escape);
+        let names = parts.collect::<Vec<_>>().join(".*");
+        match kind {
+            Kind::Queues => format!("^(?!.*{DEAD_LETTERS}$){names}$"),
+            Kind::DeadLetters => format!("^{names}{DEAD_LETTERS}$"),
+        }
+    }
+
+    /// Definition of the policy; empty where none is needed.
+    fn definition(&self, kind: Kind, version: Version) -> Map<String, Value> {
+        let limit = match kind {
+            Kind::Queues => self.max_receive_count,
+            Kind::DeadLetters if version.limits_deliveries() => NO_DELIVERY_LIMIT,
+            Kind::DeadLetters => return Map::new(),
+        };
+        Map::from_iter([("delivery-limit".to_owned(), json!(limit))])
+    }
+}
+
+/// Whether `text` matches `template`, in which `*` is any text.
+fn is_match(template: &str, text: &str) -> bool {
+    let Some((start, rest)) = template.split_once('*') else {
+        return template == text;
+    };
+    text.strip_prefix(start).is_some_and(|text| {
+        let mut ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+        ends.any(|at| text.get(at..).is_some_and(|text| is_match(rest, text)))
+    })
+}
+
+/// What is known of the shared policies of a broker. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SharedPolicies(Arc<Mutex<BTreeMap<(String, Kind), Cached>>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Cached {
+    is_in_effect: bool,
+    /// Whether it may be written if it is missing.
+    may_write: bool,
+    at: Instant,
+}
+
+impl Cached {
+    fn is_fresh(self) -> bool {
+        self.at.elapsed() < if self.may_write { CACHED } else { REFUSED }
+    }
+}
+
+/// A queue of the virtual host, as far as it decides whether a shared policy may be written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Listed {
+    name: String,
+    #[serde(rename = "type")]
+    kind: String,
+    policy: Option<String>,
+    arguments: Arguments,
+}
+
+/// The arguments of a listed queue. The broker writes none as an empty list.
+#[derive(Debug, Default, Deserialize)]
+#[serde(from = "Value")]
+struct Arguments {
+    owner: Option<String>,
+    has_dead_letter_exchange: bool,
+}
+
+impl From<Value> for Arguments {
+    fn from(arguments: Value) -> Self {
+        Self {
+            owner: arguments[OWNER_ARGUMENT].as_str().map(str::to_owned),
+            has_dead_letter_exchange: arguments[DEAD_LETTER_EXCHANGE].is_string(),
+        }
+    }
+}
+
+impl Listed {
+    /// Whether the shared policy would change nothing that this queue needs: it has a policy of its own,
+    /// or is ours and is made for the shared one.
+    fn accepts(&self, shared: &SharedPolicy, kind: Kind) -> bool {
+        if shared.kind_of(&self.name) != Some(kind) {
+            return true;
+        }
+        let policy = self.policy.as_deref().unwrap_or_default();
+        if policy.starts_with(&policy_name(&self.name)) {
+            return true;
+        }
+        let owner = self.arguments.owner.as_deref();
+        let is_ours = owner
+            .and_then(|owner| owner.strip_prefix(shared.owner_id.as_str()))
+            .is_some_and(|rest| rest.starts_with('/'));
+        let is_made_for_it = self.kind == "classic"
+            || kind == Kind::DeadLetters
+            || self.arguments.has_dead_letter_exchange;
+        is_ours && is_made_for_it
+    }
+}
+
+impl QueueDefinition {
+    /// Whether a shared policy may apply to `queue`, one of this definition's.
+    pub(super) fn shares(&self, queue: &str) -> bool {
+        let shared = self.shared.as_ref();
+        shared.is_some_and(|shared| shared.kind_of(queue).is_some())
+    }
+
+    /// Whether the shared policy gives `queue` all that is desired.
+    fn is_covered(
+        &self,
+        queue: &str,
+        desired: &Map<String, Value>,
+        version: Version,
+    ) -> Option<Kind> {
+        let shared = self.shared.as_ref()?;
+        let kind = shared.kind_of(queue)?;
+        let definition = shared.definition(kind, version);
+        let is_covered = !desired.is_empty()
+            && desired
+                .iter()
+                .all(|(key, value)| definition.get(key) == Some(value));
+        is_covered.then_some(kind)
+    }
+
+    /// Body of a shared policy.
+    fn shared_body(&self, shared: &SharedPolicy, kind: Kind, version: Version) -> Value {
+        json!({
+            "pattern": shared.pattern(kind),
+            "definition": shared.definition(kind, version),
+            "priority": self.priority.saturating_sub(1),
+            "apply-to": "queues",
+        })
+    }
+}
+
+impl RabbitMqExternal {
+    /// What a policy of its own must set for `queue`: everything that is desired, or nothing where the
+    /// shared policy sets it. `queue_object` is the queue as it was read. With `write` a missing shared
+    /// policy is written.
+    pub(super) async fn own_policy(
+        &self,
+        queue: &str,
+        desired: &Map<String, Value>,
+        queue_object: Option<&Value>,
+        version: Version,
+        write: bool,
+    ) -> Result<Map<String, Value>, TransportError> {
+        let (Some(kind), Some(shared)) = (
+            self.definition.is_covered(queue, desired, version),
+            &self.definition.shared,
+        ) else {
+            return Ok(desired.clone());
+        };
+        // A foreign policy may have a higher priority than the shared one.
+        let foreign = &self.broker.foreign_policies;
+        let is_alone = foreign
+            .is_matched_by_none(self.api(), self.vhost(), queue, shared)
+            .await?;
+        let applied = queue_object.and_then(|queue| queue["policy"].as_str());
+        let own_names = self.definition.policy_names(queue);
+        let is_other = applied.is_some_and(|applied| {
+            !applied.is_empty()
+                && !shared.is_name(applied)
+                && !own_names.contains(&applied.to_owned())
+        });
+        let is_shared =
+            is_alone && !is_other && self.is_in_effect(shared, kind, version, write).await?;
+        Ok(if is_shared {
+            Map::new()
+        } else {
+            desired.clone()
+        })
+    }
+
+    /// Whether the shared policy exists as it should be.
+    async fn is_in_effect(
+        &self,
+        shared: &SharedPolicy,
+        kind: Kind,
+        version: Version,
+        write: bool,
+    ) -> Result<bool, TransportError> {
+        // Queues that are created at the same time wait for the first one to write it.
+        let mut all = self.broker.shared_policies.0.lock().await;
+        let key = (self.vhost().to_owned(), kind);
+        if let Some(cached) = all.get(&key)
+            && cached.is_fresh()
+            && (cached.is_in_effect || !write || !cached.may_write)
+        {
+            return Ok(cached.is_in_effect);
+        }
+        let body = self.definition.shared_body(shared, kind, version);
+        let name = shared.name(kind);
+        let path = ["policies", self.vhost(), name.as_str()];
+        let cached = match self.api().get(&path).await? {
+            Answer::Ok(found) if is_equal(&found, &body) => Cached::new(true, true),
+            Answer::Ok(found) if !has_form(&found, &body) => Cached::new(false, false),
+            _ if !write => Cached::new(false, true),
+            Answer::Ok(_) => {
+                self.written(self.api().put(&path, &body).await?)?;
+                Cached::new(true, true)
+            }
+            Answer::Created | Answer::NotFound => {
+                let may_write = self.accept_all(shared, kind).await?;
+                if may_write {
+                    self.written(self.api().put(&path, &body).await?)?;
+                    tracing::info!(policy = name, vhost = self.vhost(), "wrote a shared policy");
+                }
+                Cached::new(may_write, may_write)
+            }
+        };
+        all.insert(key, cached);
+        Ok(cached.is_in_effect)
+    }
+
+    /// Whether the shared policy takes nothing from any queue of the virtual host.
+    async fn accept_all(&self, shared: &SharedPolicy, kind: Kind) -> Result<bool, TransportError> {
+        let columns = "name,type,policy,arguments";
+        let queues: Vec<Listed> = self.api().queues(self.vhost(), columns).await?;
+        let other = queues.iter().find(|queue| !queue.accepts(shared, kind));
+        if let Some(other) = other {
+            tracing::info!(
+                queue = other.name,
+                vhost = self.vhost(),
+                queue_names = shared.queue_names,
+                "no shared policy: it would apply to a queue of another owner, or to one without a policy"
+            );
+        }
+        Ok(other.is_none())
+    }
+}
+
+impl Cached {
+    fn new(is_in_effect: bool, may_write: bool) -> Self {
+        Self {
+            is_in_effect,
+            may_write,
+            at: Instant::now(),
+        }
+    }
+}
+
+fn is_equal(found: &Value, body: &Value) -> bool {
+    ["pattern", "definition", "priority", "apply-to"]
+        .into_iter()
+        .all(|key| found[key] == body[key])
+}
+
+/// Whether a policy of the name may be one that the provider wrote: only its settings differ.
+fn has_form(found: &Value, body: &Value) -> bool {
+    let keys = found["definition"].as_object();
+    ["pattern", "apply-to"]
+        .into_iter()
+        .all(|key| found[key] == body[key])
+        && keys.is_some_and(|keys| keys.keys().all(|key| OUR_KEYS.contains(&&**key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared() -> SharedPolicy {
+        SharedPolicy {
+            owner_id: "east".to_owned(),
+            queue_names: "asya-*".to_owned(),
+            max_receive_count: 20,
+        }
+    }
+
+    #[test]
+    fn queues_and_their_dead_letter_queues_are_distinguished() {
+        let cases = [
+            ("asya-cart", Some(Kind::Queues)),
+            ("asya-cart-dlq", Some(Kind::DeadLetters)),
+            ("asya-cart-retry-5", Some(Kind::Queues)),
+            ("asya", None),
+            ("orders", None),
+            ("orders-dlq", None),
+        ];
+        for (queue, expected) in cases {
+            assert_eq!(shared().kind_of(queue), expected, "{queue}");
+        }
+        assert_eq!(shared().pattern(Kind::Queues), r"^(?!.*-dlq$)asya\-.*$");
+        assert_eq!(shared().pattern(Kind::DeadLetters), r"^asya\-.*-dlq$");
+    }
+
+    #[test]
+    fn templates_match_with_any_text() {
+        for (template, text, expected) in [
+            ("asya-*", "asya-cart", true),
+            ("asya-*", "basya-cart", false),
+            ("asya-*-x", "asya-cart-x", true),
+            ("asya-*-x", "asya-cart-y", false),
+            ("asya", "asya", true),
+            ("asya", "asya-", false),
+        ] {
+            assert_eq!(is_match(template, text), expected, "{template} {text}");
+        }
+    }
+
+    #[test]
+    fn a_shared_policy_takes_nothing_from_other_queues() {
+        let dead_letters =
+            json!({OWNER_ARGUMENT: "east/shop/cart", DEAD_LETTER_EXCHANGE: "asya-dlx"});
+        let ours = json!({OWNER_ARGUMENT: "east/shop/cart"});
+        let theirs = json!({OWNER_ARGUMENT: "west/shop/cart", DEAD_LETTER_EXCHANGE: "asya-dlx"});
+        let longer = json!({OWNER_ARGUMENT: "eastern/shop/cart", DEAD_LETTER_EXCHANGE: "asya-dlx"});
+        let cases = [
+            ("new", "asya-cart", "quorum", "", &dead_letters, true),
+            (
+                "older, with a policy",
+                "asya-cart",
+                "quorum",
+                "asya-asya-cart",
+                &ours,
+                true,
+            ),
+            (
+                "older, without dead letters",
+                "asya-cart",
+                "quorum",
+                "",
+                &ours,
+                false,
+            ),
+            ("classic", "asya-cart", "classic", "", &ours, true),
+            ("another owner's", "asya-cart", "quorum", "", &theirs, false),
+            (
+                "a longer owner's",
+                "asya-cart",
+                "quorum",
+                "",
+                &longer,
+                false,
+            ),
+            ("nobody's", "asya-cart", "classic", "", &json!([]), false),
+            ("of another name", "orders", "quorum", "", &json!([]), true),
+            (
+                "dead letters, another policy",
+                "asya-cart-dlq",
+                "quorum",
+                "",
+                &theirs,
+                true,
+            ),
+        ];
+        for (reason, name, kind, policy, arguments, expected) in cases {
+            let queue =
+                json!({"name": name, "type": kind, "policy": policy, "arguments": arguments});
+            let queue: Listed = serde_json::from_value(queue).unwrap();
+            assert_eq!(queue.accepts(&shared(), Kind::Queues), expected, "{reason}");
+        }
+    }
+
+    #[test]
+    fn only_settings_of_our_form_are_changed() {
+        let body = json!({"pattern": "^asya", "definition": {"delivery-limit": 20}, "priority": -1,
+            "apply-to": "queues"});
+        let with = |key: &str, value: Value| {
+            let mut found = body.clone();
+            found[key] = value;
+            found
+        };
+        let cases = [
+            (
+                "another limit",
+                with("definition", json!({"delivery-limit": 5})),
+                true,
+            ),
+            ("another priority", with("priority", json!(3)), true),
+            ("another pattern", with("pattern", json!(".*")), false),
+            (
+                "a foreign key",
+                with("definition", json!({"max-length": 5})),
+                false,
+            ),
+        ];
+        for (reason, found, expected) in cases {
+            assert!(!is_equal(&found, &body), "{reason}");
+            assert_eq!(has_form(&found, &body), expected, "{reason}");
+        }
+    }
+}
