@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use actor::queue::AtProvider;
 
+/// Intervals after which changes within a step are written.
+const EXACT: u32 = 5;
+
 /// Messages in a queue at one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -38,8 +41,9 @@ impl Counters {
 
 /// Whether `observed` counters are written over `written` ones, `ago` after the last write.
 ///
-/// At most once per `interval`, and only when a counter becomes zero or nonzero, or changes by more
-/// than a tenth.
+/// At most once per `interval`, and only when a counter reaches another step: 0, 1, 10, 100, and so on.
+/// Smaller changes are written once in five intervals. Each write costs a reconcile of the actor, in which
+/// Crossplane applies all its objects.
 pub fn are_worth_writing(
     written: Option<Counters>,
     observed: Counters,
@@ -49,37 +53,46 @@ pub fn are_worth_writing(
     let Some(written) = written else {
         return true;
     };
-    let dead_letters = match (written.dead_lettered, observed.dead_lettered) {
-        (Some(written), Some(observed)) => differs(written, observed),
-        (written, observed) => written != observed,
-    };
-    ago.is_none_or(|ago| ago >= interval)
-        && (dead_letters
-            || differs(written.queued, observed.queued)
-            || differs(written.processing, observed.processing))
+    if ago.is_some_and(|ago| ago < interval) {
+        return false;
+    }
+    let is_step = step(written.queued) != step(observed.queued)
+        || step(written.processing) != step(observed.processing)
+        || written.dead_lettered.map(step) != observed.dead_lettered.map(step);
+    is_step || (written != observed && ago.is_none_or(|ago| ago >= EXACT * interval))
 }
 
-fn differs(written: u64, observed: u64) -> bool {
-    (written == 0) != (observed == 0) || written.abs_diff(observed) > written / 10
+/// Number of digits, and 0 for 0.
+fn step(count: u64) -> u32 {
+    count.checked_ilog10().map_or(0, |digits| digits + 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const INTERVAL: Duration = Duration::from_mins(1);
+
     #[test]
-    fn only_changes_are_written_and_not_too_often() {
+    fn steps_are_written_at_once_and_other_changes_later() {
         let cases = [
             ("never written", None, 0, Some(0), true),
-            ("the same", Some(5), 5, Some(100), false),
+            ("the same", Some(5), 5, Some(1000), false),
             ("from zero", Some(0), 1, Some(100), true),
             ("to zero", Some(1), 0, Some(100), true),
-            ("a tenth", Some(100), 110, Some(100), false),
-            ("more than a tenth", Some(100), 111, Some(100), true),
-            ("fewer by more than a tenth", Some(100), 89, Some(100), true),
-            ("few messages", Some(3), 4, Some(100), true),
+            ("within a step", Some(100), 999, Some(100), false),
+            (
+                "within a step, after a while",
+                Some(100),
+                101,
+                Some(300),
+                true,
+            ),
+            ("the next step", Some(99), 100, Some(100), true),
+            ("a former step", Some(10), 9, Some(100), true),
+            ("several steps", Some(3), 4000, Some(100), true),
             ("written just now", Some(0), 100, Some(59), false),
-            ("written by another process", Some(0), 100, None, true),
+            ("written by another process", Some(3), 4, None, true),
         ];
         for (reason, written, observed, ago, expected) in cases {
             let counters = |queued| Counters {
@@ -90,7 +103,7 @@ mod tests {
                 written.map(counters),
                 counters(observed),
                 ago.map(Duration::from_secs),
-                Duration::from_mins(1),
+                INTERVAL,
             );
             assert_eq!(found, expected, "{reason}");
         }
@@ -102,20 +115,19 @@ mod tests {
             ("not counted", None, None, false),
             ("counted for the first time", None, Some(0), true),
             ("the first one", Some(0), Some(1), true),
-            ("a tenth more", Some(100), Some(110), false),
-            ("more than a tenth", Some(100), Some(111), true),
+            ("within a step", Some(100), Some(111), false),
+            ("the next step", Some(9), Some(10), true),
             ("not counted any more", Some(1), None, true),
         ] {
             let counters = |dead_lettered| Counters {
                 dead_lettered,
                 ..Counters::default()
             };
-            let interval = Duration::from_mins(1);
             let found = are_worth_writing(
                 Some(counters(written)),
                 counters(observed),
-                Some(interval),
-                interval,
+                Some(INTERVAL),
+                INTERVAL,
             );
             assert_eq!(found, expected, "{reason}");
         }

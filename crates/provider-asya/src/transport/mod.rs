@@ -25,6 +25,9 @@ pub trait ExternalQueue: Send + Sync {
     /// Location at which the queue would be created now, as far as it is known without a call.
     fn location(&self) -> Location;
 
+    /// Whether an observation shows each change at once. SQS shows a new queue later.
+    fn shows_changes_at_once(&self) -> bool;
+
     /// Observes the queue and changes nothing.
     fn observe(&self, depth: Depth) -> BoxFuture<'_, Result<Observation, TransportError>>;
 

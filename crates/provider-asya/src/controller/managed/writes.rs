@@ -61,6 +61,34 @@ where
         .await
 }
 
+/// Sets annotations and adds a finalizer in one write, which fails where the object is newer.
+pub(in crate::controller) async fn begin<K>(
+    api: &Api<K>,
+    object: &K,
+    pairs: &[(&str, &str)],
+    finalizer: &str,
+) -> kube::Result<K>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let annotations: serde_json::Map<String, Value> = pairs
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), json!(value)))
+        .collect();
+    let mut finalizers = object.finalizers().to_vec();
+    if !finalizers.iter().any(|name| name == finalizer) {
+        finalizers.push(finalizer.to_owned());
+    }
+    let body = json!({"metadata": {
+        "annotations": annotations,
+        "finalizers": finalizers,
+        "resourceVersion": object.resource_version(),
+    }});
+    let name = object.name_any();
+    api.patch(&name, &PatchParams::default(), &Patch::Merge(&body))
+        .await
+}
+
 /// Adds or removes a finalizer; none where nothing changes.
 pub(in crate::controller) async fn finalizer<K>(
     api: &Api<K>,

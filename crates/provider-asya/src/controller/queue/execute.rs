@@ -1,5 +1,6 @@
 //! The second half of a reconcile: execute the step that was decided.
 
+use actor::managed::FINALIZER;
 use actor::names::EXTERNAL_NAME;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -13,6 +14,7 @@ use crate::controller::managed::writes;
 use crate::counters::Counters;
 use crate::external_create;
 use crate::plan::{Refusal, Step, Waiting};
+use crate::policies::Policies;
 use crate::requeue::Requeue;
 use crate::transport::{Drift, ObservedQueue};
 
@@ -21,6 +23,7 @@ impl Reconciler<'_> {
         &mut self,
         step: Step,
         observed: Option<&ObservedQueue>,
+        policies: &Policies,
         connection: &Connection,
         name: &str,
     ) -> Result<Requeue, EarlyExit> {
@@ -30,7 +33,7 @@ impl Reconciler<'_> {
                 self.managed.set_condition(ConditionUpdate::synced());
                 Ok(Requeue::Poll)
             }
-            Step::Create => self.create(connection, name).await,
+            Step::Create => self.create(policies, connection, name).await,
             Step::Update(drift) => self.update(connection, observed, &drift).await,
             Step::Delete => self.delete(connection).await,
             Step::Release => Err(self.release().await?),
@@ -78,14 +81,20 @@ impl Reconciler<'_> {
         }
     }
 
-    async fn create(&mut self, connection: &Connection, name: &str) -> Result<Requeue, EarlyExit> {
+    /// Creates the queue. A broker that shows it at once is read back in the same reconcile, so that
+    /// the first status that is written is the final one.
+    async fn create(
+        &mut self,
+        policies: &Policies,
+        connection: &Connection,
+        name: &str,
+    ) -> Result<Requeue, EarlyExit> {
         let object = self.queue().name_any();
         let begun = external_create::next(self.queue().annotations(), Timestamp::now());
-        let version = self.queue().resource_version();
         let pending = [(external_create::PENDING, begun.as_str())];
         // A conflict ends the reconcile here, so what follows works on the newest object.
         self.managed.object =
-            writes::annotations(&self.managed.api, &object, &pending, version.as_deref()).await?;
+            writes::begin(&self.managed.api, self.queue(), &pending, FINALIZER).await?;
         self.managed.set_condition(ConditionUpdate::creating());
         let created = self.within(connection.external.create()).await;
         let end = external_create::next(self.queue().annotations(), Timestamp::now());
@@ -105,6 +114,15 @@ impl Reconciler<'_> {
             .await;
         self.managed.set_condition(ConditionUpdate::synced());
         self.state.last_resync = None;
+        if connection.external.shows_changes_at_once() {
+            let (step, observed) = self.observe_and_plan(policies, connection, name).await?;
+            if let (Step::NoOp, Some(observed)) = (step, observed) {
+                self.report(&observed);
+                self.publish(&observed, name).await?;
+                self.set_ready(Some(&observed));
+                return Ok(Requeue::Poll);
+            }
+        }
         Ok(Requeue::After(self.context.timings.first_backoff))
     }
 

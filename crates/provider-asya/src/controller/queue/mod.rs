@@ -135,13 +135,18 @@ fn users(
     batches.flatten()
 }
 
-/// Hash of what triggers a reconcile when it changes: not the status, and not the annotations that
-/// a creation is pending or has failed, which would end every backoff.
+/// Hash of what triggers a reconcile when it changes: not the status, and not the annotations of a
+/// creation. Pending and failed ones would end every backoff, and after a success the reconcile
+/// itself says when the next one is due.
 fn trigger_hash(queue: &Queue) -> u64 {
     let mut hasher = DefaultHasher::new();
     predicates::generation(queue).hash(&mut hasher);
     queue.labels().hash(&mut hasher);
-    let ignored = [external_create::PENDING, external_create::FAILED];
+    let ignored = [
+        external_create::PENDING,
+        external_create::FAILED,
+        external_create::SUCCEEDED,
+    ];
     for (key, value) in queue.annotations() {
         if !ignored.contains(&key.as_str()) {
             (key, value).hash(&mut hasher);
@@ -239,7 +244,7 @@ mod tests {
             (
                 "a creation done",
                 |queue| queue["metadata"]["annotations"][external_create::SUCCEEDED] = json!("now"),
-                true,
+                false,
             ),
         ];
         let before = trigger_hash(&queue(|_| {}));

@@ -179,7 +179,8 @@ impl<'a> Reconciler<'a> {
                 self.publish(observed, &name).await?;
             }
         }
-        if !self.managed.is_deleted() {
+        // A creation adds the finalizer in its own first write.
+        if !self.managed.is_deleted() && step != Step::Create {
             let object = &self.managed.object;
             if let Some(added) =
                 writes::finalizer(&self.managed.api, object, FINALIZER, true).await?
@@ -187,7 +188,7 @@ impl<'a> Reconciler<'a> {
                 self.managed.object = added;
             }
         }
-        self.execute(step, observed.as_ref(), &connection, &name)
+        self.execute(step, observed.as_ref(), &policies, &connection, &name)
             .await
     }
 
@@ -275,7 +276,7 @@ impl<'a> Reconciler<'a> {
         // Each resync records the use again, in case the record was deleted.
         let is_recorded = self.state.is_use_recorded && self.state.last_resync.is_some();
         if !self.managed.is_deleted() && !is_recorded {
-            let recorded = usage::record(&self.context.client, self.queue()).await;
+            let recorded = usage::record(self.context, self.queue()).await;
             recorded.map_err(|error| {
                 let cause = writes::refusal(&error);
                 connect_failed(&format!("cannot write a ProviderConfigUsage: {cause}"))
@@ -288,7 +289,11 @@ impl<'a> Reconciler<'a> {
     }
 
     /// Writes the location of the queue into the connection Secret.
-    async fn publish(&self, observed: &ObservedQueue, name: &str) -> Result<(), Failure> {
+    pub(super) async fn publish(
+        &self,
+        observed: &ObservedQueue,
+        name: &str,
+    ) -> Result<(), Failure> {
         let client = &self.context.client;
         let published = connection_secret::publish(client, self.queue(), name, observed).await;
         published.map_err(|error| Failure {

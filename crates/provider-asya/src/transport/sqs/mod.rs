@@ -16,6 +16,7 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sts::operation::get_caller_identity::GetCallerIdentityError;
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 pub use self::calls::SqsExternal;
 use super::TransportError;
@@ -41,6 +42,9 @@ const OTHERS: Rate = Rate {
     per_second: 100,
     burst: 250,
 };
+
+/// How long an owner tag that was read back when a queue was created need not be read again.
+const CONFIRMED: Duration = Duration::from_mins(1);
 
 /// Rate limits of all accounts.
 #[derive(Debug)]
@@ -79,6 +83,8 @@ pub struct Service {
     /// URLs of queues by name, as the service returned them. The URL in a status may have been written
     /// by another program.
     urls: Arc<Mutex<BTreeMap<String, String>>>,
+    /// Queues whose owner tag was read back when they were created, and when that was.
+    confirmed: Arc<Mutex<BTreeMap<String, Instant>>>,
 }
 
 /// Desired state of one queue.
@@ -115,6 +121,7 @@ impl Service {
             observed_account: Arc::default(),
             account: Arc::default(),
             urls: Arc::default(),
+            confirmed: Arc::default(),
         }
     }
 
@@ -185,6 +192,26 @@ impl Service {
 
     fn forget_url(&self, name: &str) {
         self.urls_lock().remove(name);
+    }
+
+    /// Records that the owner tag of a queue was read back when it was created.
+    fn confirm(&self, name: &str) {
+        let mut confirmed = self.confirmed_lock();
+        confirmed.retain(|_, at| at.elapsed() < CONFIRMED);
+        confirmed.insert(name.to_owned(), Instant::now());
+    }
+
+    /// Whether the owner tag of a queue was read back a moment ago. It counts once: calls on tags are
+    /// the ones that AWS limits most.
+    fn take_confirmed(&self, name: &str) -> bool {
+        let confirmed = self.confirmed_lock().remove(name);
+        confirmed.is_some_and(|at| at.elapsed() < CONFIRMED)
+    }
+
+    fn confirmed_lock(&self) -> MutexGuard<'_, BTreeMap<String, Instant>> {
+        self.confirmed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn urls_lock(&self) -> MutexGuard<'_, BTreeMap<String, String>> {

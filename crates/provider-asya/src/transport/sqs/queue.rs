@@ -19,6 +19,10 @@ impl ExternalQueue for SqsExternal {
         }
     }
 
+    fn shows_changes_at_once(&self) -> bool {
+        false
+    }
+
     fn observe(&self, depth: Depth) -> BoxFuture<'_, Result<Observation, TransportError>> {
         self.observe_queue(depth).boxed()
     }
@@ -66,10 +70,14 @@ impl SqsExternal {
         };
         observed.quick_drift.clone_from(&observed.drift);
         if depth == Depth::Full {
-            let Some(mark) = self.read_owner(&url).await? else {
-                return self.missing().await;
+            observed.owner = if self.service.take_confirmed(&self.definition.name) {
+                Ownership::OwnedBy(self.definition.owner_tag.to_string())
+            } else {
+                let Some(owner) = self.read_owner(&url).await? else {
+                    return self.missing().await;
+                };
+                owner
             };
-            observed.owner = mark;
             let letters = self.look_up(&self.dead_letter_name()).await?;
             observed.drift.extend(self.dead_letter_drift(&letters));
             let held_dead_letters = self.dead_letters_held(&letters).await?;
@@ -160,6 +168,7 @@ impl SqsExternal {
         let creation = attributes::for_creation(desired, &self.definition.name);
         if let Some(url) = self.create_or_find(&self.definition.name, creation).await? {
             self.service.cache_url(&self.definition.name, url);
+            self.service.confirm(&self.definition.name);
         }
         Ok(())
     }
