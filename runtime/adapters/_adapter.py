@@ -13,7 +13,7 @@ import collections.abc
 
 from adapters._client import Target
 from adapters._settings import Settings
-from adapters.errors import InvalidPayload, TargetUnavailable
+from adapters.errors import InvalidPayload, TargetFailed, TargetUnavailable
 
 
 class Adapter:
@@ -63,10 +63,10 @@ class Adapter:
             yield self.result(answer, payload)
 
     def parts(self, answers):
-        """The same parts; a connection that breaks while the process ends gives the message back."""
+        """The same parts; a failure while the process ends gives the message back."""
         try:
             yield from answers
-        except TargetUnavailable as error:
+        except (TargetFailed, TargetUnavailable) as error:
             self.target.give_back_if_stopping(error)
             raise
 

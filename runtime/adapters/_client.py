@@ -47,6 +47,7 @@ MAX_ERROR_BYTES = 64 << 10  # read of an answer that only explains a failure
 MAX_EXPLANATION_CHARACTERS = 300
 PIECE_BYTES = 64 << 10
 PROBE_SECONDS = 5.0  # for a readiness check
+STOP_SECONDS = 1.0  # for a signal to end, which a target in the same pod may get first
 
 
 class Deadline:
@@ -145,6 +146,9 @@ class Target:
         for tries in itertools.count(1):
             try:
                 return attempt(deadline)
+            except TargetFailed as error:
+                self.give_back_if_stopping(error)
+                raise
             except TargetUnavailable as error:
                 self.give_back_if_stopping(error)
                 if not error.may_retry:
@@ -170,8 +174,11 @@ class Target:
 
     def give_back_if_stopping(self, error):
         """While this process ends, and with it in mode Inject the target, a connection that cannot
-        be made or breaks off is no fault of the message."""
-        if self.stopping.is_set() and error.status in (None, 503):
+        be made or breaks off, and an answer that the target fails, are no fault of the message."""
+        has_failed = isinstance(error, TargetFailed)
+        if not has_failed and error.status is None and not error.may_retry:
+            self.wait(STOP_SECONDS)
+        if self.stopping.is_set() and (has_failed or error.status in (None, 503)):
             error.asya_give_back = True
             raise error
 

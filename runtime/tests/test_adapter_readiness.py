@@ -129,6 +129,43 @@ class GiveBack(AdapterProcess):
                 self.assertIsInstance(call.result(), http.client.RemoteDisconnected)
                 self.assertEqual(runtime.finish(), 0)
 
+    def test_a_message_goes_back_when_its_target_is_told_to_end_first(self):
+        runtimes = []
+
+        def break_off(handler):
+            handler.send_response(200)
+            handler.send_header("Content-Length", "1000")
+            handler.end_headers()
+            handler.wfile.flush()
+            handler.close_connection = True
+            threading.Timer(0.2, lambda: runtimes[0].kill()).start()
+
+        _, runtime = self.begin("kaito_openai", Custom(break_off), ASYA_TARGET_READINESS="none")
+        runtimes.append(runtime)
+        call = runtime.invoke_later(CHAT)
+        self.assertIsInstance(call.result(), http.client.RemoteDisconnected)
+        self.assertEqual(runtime.finish(), 0)
+
+    def test_a_message_that_its_target_aborts_while_it_ends_goes_back(self):
+        for status in (500, 503):
+            with self.subTest(status):
+                begun, ending = threading.Event(), threading.Event()
+
+                def abort(handler):
+                    begun.set()
+                    ending.wait(20)
+                    Answer(status, body={"error": "shutting down"}).write(handler)
+
+                settings = {"ASYA_TARGET_READINESS": "none", "ASYA_LOG_LEVEL": "debug"}
+                _, runtime = self.begin("kaito_openai", Custom(abort), **settings)
+                call = runtime.invoke_later(CHAT)
+                self.assertTrue(begun.wait(20))
+                runtime.kill()
+                wait_until(lambda: '"stopping"' in runtime.stderr, "the signal to arrive")
+                ending.set()
+                self.assertIsInstance(call.result(), http.client.RemoteDisconnected)
+                self.assertEqual(runtime.finish(), 0)
+
     def test_a_target_that_breaks_off_otherwise_fails_the_message(self):
         def break_off(handler):
             handler.send_response(200)

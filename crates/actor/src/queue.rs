@@ -16,6 +16,8 @@ pub const DRIFTED: &str = "Drifted";
 pub const POLICY_SHADOWED: &str = "PolicyShadowed";
 /// Condition: the password that the provider uses cannot stand in a URL, as actors need it to.
 pub const PASSWORD_NOT_URL_SAFE: &str = "PasswordNotURLSafe";
+/// Condition: messages wait, and though pods of the actor are ready none of them consumes the queue.
+pub const NO_CONSUMER: &str = "NoConsumer";
 /// Conditions that are `True` when something is wrong that the queue works with all the same.
 pub const FLAGS: [&str; 3] = [DRIFTED, POLICY_SHADOWED, PASSWORD_NOT_URL_SAFE];
 
@@ -179,6 +181,11 @@ pub struct AtProvider {
     /// Location of the queue at first contact. A Queue never moves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
+    /// First part of the queue's ownership tag, recorded when the provider owned the queue first. While
+    /// the ProviderConfig has another `ownerID`, nothing is changed or deleted.
+    #[serde(rename = "ownerID", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 63)))]
+    pub owner_id: Option<String>,
     /// RabbitMQ policies that the provider wrote for the queue. It changes and deletes no others.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(

@@ -55,6 +55,17 @@ impl Kubectl {
         self.run("apply", &["--filename".to_owned(), "-".to_owned()], text)
     }
 
+    /// Uid of the namespace `kube-system`, which identifies the cluster.
+    ///
+    /// # Errors
+    /// When kubectl does not run.
+    pub fn cluster_id(&self) -> Result<Answer, KubectlError> {
+        let arguments = ["namespace", "kube-system", "--output"].map(str::to_owned);
+        let mut all = arguments.to_vec();
+        all.push("jsonpath={.metadata.uid}".to_owned());
+        self.run("get", &all, "")
+    }
+
     /// Runs `kubectl wait` with these arguments, five minutes at most.
     ///
     /// # Errors

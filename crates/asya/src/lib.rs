@@ -60,5 +60,6 @@ pub mod schema;
 pub mod status;
 pub mod steps;
 mod table;
+mod visible;
 
 pub use pipeline;

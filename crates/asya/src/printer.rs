@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal as _, Write};
 use owo_colors::{OwoColorize as _, Style};
 
 use crate::progress::Progress;
+use crate::visible::{visible, visible_beside_colours};
 
 /// Writes in colours to a terminal, and plain text if the stream is no terminal or `NO_COLOR` is
 /// set.
@@ -27,6 +28,12 @@ impl Printer {
     /// # Errors
     /// When standard output cannot be written to.
     pub fn data(&self, text: &str) -> io::Result<()> {
+        // A file or another program gets the data as it is.
+        let text = if io::stdout().is_terminal() {
+            visible_beside_colours(text)
+        } else {
+            text.into()
+        };
         let mut stdout = anstream::stdout().lock();
         stdout.write_all(text.as_bytes())?;
         stdout.flush()
@@ -47,9 +54,9 @@ impl Printer {
         write_line(Style::new().yellow().bold(), "warning", message);
     }
 
-    /// Writes the standard error of another program, unchanged.
+    /// Writes the standard error of another program.
     pub fn relay(&self, stderr: &str) {
-        let _ = anstream::stderr().write_all(stderr.as_bytes());
+        let _ = anstream::stderr().write_all(visible_beside_colours(stderr).as_bytes());
     }
 
     /// Shows a progress line on a terminal once the work takes longer than a second. Drop the
@@ -76,5 +83,7 @@ impl Printer {
 
 fn write_line(style: Style, kind: &str, message: impl Display) {
     // Nothing is left to do when standard error is closed.
+    let message = message.to_string();
+    let message = visible(&message);
     let _ = writeln!(anstream::stderr(), "{}: {message}", kind.style(style));
 }

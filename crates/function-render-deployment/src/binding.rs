@@ -1,7 +1,9 @@
 //! The WorkloadBinding, and what it adds to the pods of its target.
 
 use actor::binding::{BindingSpec, ForProvider, KIND, Strategy};
+use actor::duration::seconds_up;
 use actor::status::ConditionType;
+use actor::timeout::runtime_timeout;
 use actor::{PROVIDER_API_VERSION, labels, quantity};
 use function_kit::{Code, Diagnostic, Location};
 use merge::FieldPath;
@@ -47,6 +49,10 @@ pub(crate) fn render(actor: &Actor, bound: &Bound, findings: &mut Findings) -> V
             target_ref: bound.target.clone(),
             strategy: bound.strategy,
             template,
+            minimum_grace_period_seconds: (bound.strategy == Strategy::Inject)
+                .then(|| runtime_timeout(actor.spec).ok())
+                .flatten()
+                .map(seconds_up),
         },
         management_policies: Vec::new(),
     };

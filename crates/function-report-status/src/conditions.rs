@@ -113,7 +113,23 @@ fn transport(seen: &Observation) -> Verdict {
 
 /// True while pods work or none is asked for: what the actor needs to do its work.
 pub(crate) fn workload(seen: &Observation) -> Verdict {
-    if let Some(problem) = seen.any_pod_problem().or_else(|| seen.workload_problem()) {
+    let mut verdict = of_workload(seen);
+    let target = seen.target.as_ref();
+    if let Some(remark) = target.and_then(|target| target.grace_period.as_deref()) {
+        if !verdict.message.is_empty() {
+            verdict.message.push_str("; ");
+        }
+        verdict.message.push_str(remark);
+    }
+    verdict
+}
+
+fn of_workload(seen: &Observation) -> Verdict {
+    let problem = seen
+        .any_pod_problem()
+        .or_else(|| seen.consumer_problem())
+        .or_else(|| seen.workload_problem());
+    if let Some(problem) = problem {
         return Verdict::problem(problem);
     }
     if let Some(target) = &seen.target {

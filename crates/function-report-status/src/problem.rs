@@ -113,6 +113,16 @@ impl Observation {
             .find_map(|reason| self.pod_problem(reason))
     }
 
+    /// Why ready pods take no messages, by what the provider reports of the queue.
+    pub(crate) fn consumer_problem(&self) -> Option<Problem> {
+        let message = self.queue.present()?.unconsumed.clone()?;
+        let has_pods = self.desired() != Some(0) && self.ready().is_some_and(|ready| ready > 0);
+        has_pods.then(|| Problem {
+            reason: StatusReason::SidecarError.to_string(),
+            message,
+        })
+    }
+
     /// What keeps some pods from working while others do.
     pub(crate) fn degradation(&self) -> Option<String> {
         let signal = self.health.signal.as_ref()?;

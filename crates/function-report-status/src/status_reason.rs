@@ -18,7 +18,7 @@ enum When {
 /// Faults come before what is under way, what is under way before rest. `Running`
 /// is what remains. `Waiting` for a missing flavor is not in it: resolve-flavors ends the
 /// pipeline with it before this step runs.
-const TABLE: [(StatusReason, When); 18] = [
+const TABLE: [(StatusReason, When); 19] = [
     (StatusReason::Terminating, Found(being_deleted)),
     (StatusReason::ConfigError, Found(name_taken)),
     (StatusReason::Waiting, Found(predecessor)),
@@ -27,6 +27,7 @@ const TABLE: [(StatusReason, When); 18] = [
     (StatusReason::VolumeError, Signalled),
     (StatusReason::ImagePullError, Signalled),
     (StatusReason::SidecarError, Signalled),
+    (StatusReason::SidecarError, Found(no_consumer)),
     (StatusReason::RuntimeError, Signalled),
     (StatusReason::PendingResources, Signalled),
     (StatusReason::ScalingError, Found(scaling_fault)),
@@ -103,6 +104,10 @@ fn predecessor(seen: &Observation) -> Option<String> {
 
 fn transport_fault(seen: &Observation) -> Option<String> {
     seen.transport_problem().map(|problem| problem.message)
+}
+
+fn no_consumer(seen: &Observation) -> Option<String> {
+    seen.consumer_problem().map(|problem| problem.message)
 }
 
 fn scaling_fault(seen: &Observation) -> Option<String> {

@@ -6,10 +6,15 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use http::{Request, Response};
-use kube::client::{Body, ClientBuilder};
+use hyper_timeout::TimeoutConnector;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::retry::RetryPolicy;
+use kube::client::{Body, ClientBuilder, ConfigExt as _};
 use kube::runtime::watcher;
 use kube::{Client, Config};
-use tower::{BoxError, Layer, Service};
+use tower::retry::RetryLayer;
+use tower::{BoxError, Layer, Service, ServiceBuilder};
 
 use crate::metrics::Metrics;
 
@@ -17,13 +22,32 @@ use crate::metrics::Metrics;
 /// objects, of which most is not kept.
 pub const PAGE: u32 = 100;
 
-/// Response timeout: longest time until an answer starts. A connection that lost its peer without a reset
-/// gives its reconcile back after that.
-const RESPONSE_MAX: Duration = Duration::from_secs(30);
+/// Timeouts of connections to the API server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApiTimeouts {
+    /// Longest time until an answer starts (default 30s). A connection that lost its peer without a
+    /// reset gives its reconcile back after that.
+    pub response: Duration,
+    /// Read timeout of a connection (default 150s). The API server sends a bookmark on every watch about
+    /// once a minute, so one that is silent for longer has lost its peer, and starts again.
+    pub idle: Duration,
+    /// Time without traffic after which the kernel probes a connection, and the interval of its
+    /// probes, of which three may be unanswered (default 30s).
+    pub keepalive: Duration,
+}
 
-/// Read timeout of a connection. The API server sends a bookmark on every watch about once a minute, so
-/// one that is silent for longer has lost its peer, and starts again.
-const IDLE_MAX: Duration = Duration::from_secs(150);
+impl Default for ApiTimeouts {
+    fn default() -> Self {
+        Self {
+            response: Duration::from_secs(30),
+            idle: Duration::from_secs(150),
+            keepalive: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Unanswered keepalive probes after which a connection is closed.
+const KEEPALIVE_PROBES: u32 = 3;
 
 /// Configuration of a watch that starts with a list in pages.
 pub fn watch() -> watcher::Config {
@@ -35,11 +59,59 @@ pub fn watch() -> watcher::Config {
 /// # Errors
 /// There is neither, or it is invalid.
 pub async fn client(metrics: Arc<Metrics>) -> Result<Client, String> {
-    let mut config = Config::infer().await.map_err(|error| error.to_string())?;
-    config.read_timeout = Some(IDLE_MAX);
+    let config = Config::infer().await.map_err(|error| error.to_string())?;
+    connect(config, ApiTimeouts::default(), metrics)
+}
+
+/// A client for a cluster, with requests counted by `metrics`.
+///
+/// # Errors
+/// The configuration is invalid.
+pub fn connect(
+    mut config: Config,
+    timeouts: ApiTimeouts,
+    metrics: Arc<Metrics>,
+) -> Result<Client, String> {
+    config.read_timeout = Some(timeouts.idle);
     config.reset_reader_on_write = true;
-    let builder = ClientBuilder::try_from(config).map_err(|error| error.to_string())?;
-    Ok(builder.with_layer(&Counting(metrics, RESPONSE_MAX)).build())
+    let counting = Counting(metrics, timeouts.response);
+    if config.proxy_url.is_some() {
+        let builder = ClientBuilder::try_from(config).map_err(text)?;
+        return Ok(builder.with_layer(&counting).build());
+    }
+    // As kube's own builder does it, which has no keepalive. An error means that it was done before.
+    drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(timeouts.keepalive));
+    tcp.set_keepalive_interval(Some(timeouts.keepalive));
+    tcp.set_keepalive_retries(Some(KEEPALIVE_PROBES));
+    let tls = config
+        .rustls_https_connector_with_connector(tcp)
+        .map_err(text)?;
+    let mut connector = TimeoutConnector::new(tls);
+    connector.set_connect_timeout(config.connect_timeout);
+    connector.set_read_timeout(config.read_timeout);
+    connector.set_write_timeout(config.write_timeout);
+    connector.set_reset_reader_on_write(config.reset_reader_on_write);
+    let service = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .build(connector);
+    let retry = config.default_retry.then(RetryPolicy::server_retry);
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(retry.map(RetryLayer::new))
+        .option_layer(config.auth_layer().map_err(text)?)
+        .layer(config.extra_headers_layer().map_err(text)?)
+        .map_err(BoxError::from)
+        .service(service);
+    let builder = ClientBuilder::new(service, config.default_namespace);
+    Ok(builder.with_layer(&counting).build())
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
 }
 
 /// Waits until the API server answers; `wait` is the time between two requests.

@@ -1,10 +1,10 @@
 //! Conditions of managed objects, and how they change.
 
-use actor::binding::TARGET_RESOLVED;
 use actor::binding::reason::RESOLVED;
+use actor::binding::{GRACE_PERIOD_TOO_SHORT, TARGET_RESOLVED};
 use actor::health::ENVIRONMENT_WATCHED;
 use actor::managed::{Condition, READY, SYNCED};
-use actor::queue::{DRIFTED, FLAGS, PASSWORD_NOT_URL_SAFE, POLICY_SHADOWED};
+use actor::queue::{DRIFTED, FLAGS, NO_CONSUMER, PASSWORD_NOT_URL_SAFE, POLICY_SHADOWED};
 use jiff::Timestamp;
 
 use crate::text;
@@ -166,6 +166,17 @@ impl ConditionUpdate {
         }
     }
 
+    /// Whether messages wait that no ready pod of the actor takes.
+    pub fn no_consumer(message: Option<String>) -> Self {
+        Self::flag(NO_CONSUMER, "NotConsumed", "Consumed", message)
+    }
+
+    /// Whether pods of a binding's target can be killed while they work.
+    pub fn grace_period_too_short(message: Option<String>) -> Self {
+        let type_ = GRACE_PERIOD_TOO_SHORT;
+        Self::flag(type_, "BelowRuntimeTimeout", "LongEnough", message)
+    }
+
     fn flag(
         type_: &'static str,
         raised: &'static str,
@@ -187,7 +198,9 @@ impl ConditionUpdate {
 
     /// Whether this lowers a flag, a condition that few objects ever have.
     fn is_lowered_flag(&self) -> bool {
-        self.status == "False" && FLAGS.contains(&self.type_)
+        let is_flag = FLAGS.contains(&self.type_)
+            || [NO_CONSUMER, GRACE_PERIOD_TOO_SHORT].contains(&self.type_);
+        self.status == "False" && is_flag
     }
 }
 

@@ -9,7 +9,7 @@
 //!   [`requeue`] decide, without clock or connection;
 //! - [`controller`] reads and writes objects of the Kubernetes API ([`cluster`]); [`crd_gate`] starts it
 //!   once its kinds are served, [`lease`] on one replica only;
-//! - [`metrics`] and [`serve`] are Prometheus metrics and probes;
+//! - [`metrics`] and [`serve`] are Prometheus metrics and probes, [`heartbeat`] what the probes ask;
 //! - [`resolve`] finds the workload behind the target of a binding, [`binding`] decides what is injected;
 //! - [`text`] cleans texts of other programs;
 //! - [`timings`] has every duration, [`program`] the flags.
@@ -22,6 +22,7 @@ pub mod controller;
 pub mod counters;
 pub mod crd_gate;
 pub mod external_create;
+pub mod heartbeat;
 pub mod kinds;
 pub mod lease;
 pub mod metrics;

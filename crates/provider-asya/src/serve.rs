@@ -16,6 +16,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
+use crate::heartbeat::Heartbeat;
 use crate::metrics::{self, Metrics};
 
 /// Wait after a failed accept, which would fail again at once while descriptors are used up.
@@ -26,6 +27,8 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(500);
 pub struct ServerState {
     /// Content of `/metrics`.
     pub metrics: Arc<Metrics>,
+    /// Answer of `/healthz`: whether the controllers work.
+    pub heartbeat: Heartbeat,
     /// Answer of `/readyz`: whether the API server has answered.
     pub is_ready: Arc<AtomicBool>,
 }
@@ -83,7 +86,10 @@ fn is_without_ipv6(error: &std::io::Error) -> bool {
 fn answer(path: &str, state: &ServerState) -> Response<Full<Bytes>> {
     let (status, text) = match path {
         "/metrics" => (StatusCode::OK, state.metrics.text()),
-        "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
+        "/healthz" => match state.heartbeat.problem() {
+            None => (StatusCode::OK, "ok\n".to_owned()),
+            Some(problem) => (StatusCode::SERVICE_UNAVAILABLE, format!("{problem}\n")),
+        },
         "/readyz" if state.is_ready.load(Ordering::Relaxed) => (StatusCode::OK, "ok\n".to_owned()),
         "/readyz" => (
             StatusCode::SERVICE_UNAVAILABLE,
@@ -109,11 +115,34 @@ fn answer(path: &str, state: &ServerState) -> Response<Full<Bytes>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::heartbeat::Limits;
+    use crate::timings::Timings;
+
+    #[tokio::test]
+    async fn a_controller_that_is_stuck_is_not_healthy() {
+        let heartbeat = Heartbeat::new(Limits {
+            reconcile: Duration::ZERO,
+            ..Timings::default().stuck
+        });
+        let state = ServerState {
+            metrics: Arc::new(Metrics::new()),
+            heartbeat: heartbeat.clone(),
+            is_ready: Arc::default(),
+        };
+        assert_eq!(answer("/healthz", &state).status(), StatusCode::OK);
+        let running = heartbeat.begin("queue");
+        tokio::task::yield_now().await;
+        let healthz = answer("/healthz", &state).status();
+        assert_eq!(healthz, StatusCode::SERVICE_UNAVAILABLE);
+        drop(running);
+        assert_eq!(answer("/healthz", &state).status(), StatusCode::OK);
+    }
 
     #[test]
     fn paths_are_answered() {
         let state = ServerState {
             metrics: Arc::new(Metrics::new()),
+            heartbeat: Heartbeat::new(Timings::default().stuck),
             is_ready: Arc::default(),
         };
         assert_eq!(

@@ -5,6 +5,8 @@ use std::time::Duration;
 use actor::binding::QUIET_SECONDS;
 use actor::health::Patience;
 
+use crate::heartbeat::Limits;
+
 /// Every timeout, interval and backoff of the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timings {
@@ -40,6 +42,11 @@ pub struct Timings {
     /// Interval between two counts of a queue's dead letters, which take one more call
     /// (default 5m).
     pub dead_letters: Duration,
+    /// Time for which messages wait without a consumer, though pods are ready, before the condition
+    /// `NoConsumer` is set (default 2m).
+    pub unconsumed_for: Duration,
+    /// Poll interval of a queue whose messages wait without a consumer (default 15s).
+    pub unconsumed_poll: Duration,
     /// Time for which a queue must be observed empty before it counts as empty (default 60s).
     pub empty_for: Duration,
     /// Longest wait for the deletion of an actor's scalers before its queue is deleted, or its target
@@ -84,6 +91,12 @@ pub struct Timings {
     pub garbage_collect_interval: Duration,
     /// Interval at which a kind that is not served, such as KEDA's, is looked up (default 60s).
     pub missing_kind_retry: Duration,
+    /// When `/healthz` reports that a controller is stuck (default: no sign of life for 60s, of which
+    /// there is one each 5s, or a reconcile that takes 15m).
+    pub stuck: Limits,
+    /// Longest time that a watch of the objects of actors is open before it is opened again, at most
+    /// 295s (default 60s). A right that was removed is noticed then.
+    pub watch_renewal: Duration,
     /// Time that running reconciles have to end after SIGTERM (default 20s).
     pub shutdown: Duration,
 }
@@ -106,6 +119,8 @@ impl Default for Timings {
             settling: seconds(60),
             counters: seconds(60),
             dead_letters: seconds(300),
+            unconsumed_for: seconds(120),
+            unconsumed_poll: seconds(15),
             empty_for: seconds(60),
             scalers: seconds(120),
             credentials: seconds(60),
@@ -125,6 +140,12 @@ impl Default for Timings {
             conflict_quiet: seconds(QUIET_SECONDS),
             garbage_collect_interval: seconds(300),
             missing_kind_retry: seconds(60),
+            stuck: Limits {
+                interval: seconds(5),
+                silence: seconds(60),
+                reconcile: seconds(900),
+            },
+            watch_renewal: seconds(60),
             shutdown: seconds(20),
         }
     }

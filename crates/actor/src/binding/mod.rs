@@ -37,7 +37,8 @@
 //! ([`QUIET_SECONDS`]) starts the count anew.
 //!
 //! # Conditions
-//! `Synced` and `Ready` as every managed resource has them, and [`TARGET_RESOLVED`].
+//! `Synced` and `Ready` as every managed resource has them, [`TARGET_RESOLVED`], and
+//! [`GRACE_PERIOD_TOO_SHORT`] where that is so.
 //! While that is False, `Ready` is False with the same reason. `Ready` is True once the
 //! target is resolved and, with Inject, the template stands in it. [`reason`] holds
 //! the reasons that the step report-status reads.
@@ -62,6 +63,8 @@ pub const RESOURCE_NAME: &str = "binding";
 pub const ADAPTER_RESOURCE_NAME: &str = "adapter";
 /// Condition of the object: the target is there, and what makes its pods is known.
 pub const TARGET_RESOLVED: &str = "TargetResolved";
+/// Condition of the object: the target's pods can be killed while they work. `True` if that is so.
+pub const GRACE_PERIOD_TOO_SHORT: &str = "GracePeriodTooShort";
 /// How often another controller may undo a binding before the provider stops.
 pub const CONFLICTS_MAX: u32 = 5;
 /// Seconds without a conflict after which they are counted anew.
@@ -110,6 +113,11 @@ pub struct ForProvider {
         schemars(schema_with = "crate::schema::items::pod_fragment")
     )]
     pub template: Map<String, Value>,
+    /// Seconds that a pod of the target needs to finish its work when it ends: the actor's runtime
+    /// timeout. A target with a shorter `terminationGracePeriodSeconds` gets the condition
+    /// `GracePeriodTooShort`. Default: not compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimum_grace_period_seconds: Option<u64>,
 }
 
 /// Where adapter and sidecar of a bound actor run, decided.
@@ -172,7 +180,8 @@ pub struct BindingStatus {
     /// Observed state of the target.
     #[serde(skip_serializing_if = "AtProvider::is_unknown")]
     pub at_provider: AtProvider,
-    /// Conditions of the object: `Synced`, `Ready` and `TargetResolved`.
+    /// Conditions of the object: `Synced`, `Ready`, `TargetResolved` and, as long as it is `True`,
+    /// `GracePeriodTooShort`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// Last value of the annotation `crossplane.io/reconcile-requested-at` that was handled.

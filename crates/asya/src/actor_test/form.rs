@@ -6,20 +6,24 @@ use owo_colors::OwoColorize as _;
 use serde_json::{Value, json};
 
 use super::Outcome;
+use crate::visible::visible;
 
 /// A line for each case, below it a line for each failed expectation, and the counts at the end.
 pub fn lines(outcomes: &[Outcome]) -> String {
     let mut lines = Vec::new();
     for Outcome { test, failures } in outcomes {
-        let file = test.file.display();
+        let (file, name) = (test.file.display(), visible(&test.name));
         if failures.is_empty() {
-            lines.push(format!("{}      {file}: {}", "ok".green(), test.name));
+            lines.push(format!("{}      {file}: {name}", "ok".green()));
             continue;
         }
-        lines.push(format!("{}  {file}: {}", "failed".red().bold(), test.name));
+        lines.push(format!("{}  {file}: {name}", "failed".red().bold()));
         for failure in failures {
             let (line, column) = (failure.position.line, failure.position.column);
-            lines.push(format!("{file}:{line}:{column}: {}", failure.message));
+            lines.push(format!(
+                "{file}:{line}:{column}: {}",
+                visible(&failure.message)
+            ));
         }
     }
     let failed = outcomes.iter().filter(|it| !it.failures.is_empty()).count();

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::namespace;
 use crate::init::Transport;
-use crate::install::{Configuration, InstallOptions, Part};
+use crate::install::{Configuration, InstallOptions, OwnerId, Part};
 use crate::kubectl::Kubectl;
 
 /// `asya install`.
@@ -68,6 +68,11 @@ pub struct Install {
     #[arg(long, value_enum, default_value_t, value_name = "TYPE")]
     transport: Transport,
 
+    /// Owner of queues in the sample of credentials; unique among the clusters that use the broker
+    /// (default: my-cluster in what is printed, the cluster's own id with --apply)
+    #[arg(long, value_name = "NAME")]
+    owner_id: Option<OwnerId>,
+
     /// Namespace of end actors and of the runtime script
     #[arg(short, long, value_name = "NAME", default_value = "default", value_parser = namespace)]
     namespace: String,
@@ -91,6 +96,7 @@ impl Install {
             crossplane_namespace: self.crossplane_namespace.clone(),
             transport: self.transport,
             namespace: self.namespace.clone(),
+            owner_id: self.owner_id.clone(),
         }
     }
 

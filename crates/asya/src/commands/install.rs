@@ -5,14 +5,28 @@ use std::io;
 use function_kit::report;
 
 use crate::cli::Install;
-use crate::install::{Manifest, manifests};
+use crate::install::{Manifest, OwnerId, Part, manifests};
 use crate::kubectl::{Answer, KubectlError};
 use crate::printer::Printer;
 
 use super::ExitStatus;
 
 pub(super) fn run(arguments: &Install, printer: &Printer) -> io::Result<ExitStatus> {
-    let manifests = match manifests(&arguments.wanted()) {
+    let mut wanted = arguments.wanted();
+    let samples = [Part::Platform, Part::ProviderConfig];
+    let has_sample = samples.iter().any(|part| wanted.parts.contains(part));
+    if arguments.apply && wanted.owner_id.is_none() && has_sample {
+        match cluster_id(arguments) {
+            Ok(id) => wanted.owner_id = Some(id),
+            Err(error) => {
+                printer.error(format_args!("no id of the cluster for ownerID: {error}"));
+                printer
+                    .hint("give it with --owner-id, unique among the clusters that use the broker");
+                return Ok(ExitStatus::Error);
+            }
+        }
+    }
+    let manifests = match manifests(&wanted) {
         Ok(manifests) => manifests,
         Err(error) => {
             printer.error(&error);
@@ -31,6 +45,19 @@ pub(super) fn run(arguments: &Install, printer: &Printer) -> io::Result<ExitStat
         .collect();
     printer.data(&texts.join("---\n"))?;
     Ok(ExitStatus::Success)
+}
+
+/// Owner of queues: the id of the cluster.
+fn cluster_id(arguments: &Install) -> Result<OwnerId, String> {
+    let answer = arguments
+        .kubectl()
+        .cluster_id()
+        .map_err(|error| report(&error))?;
+    answer
+        .outcome
+        .map_err(|error| format!("{}: {}", report(&error), answer.stderr.trim()))?;
+    let id = answer.output.trim().parse::<OwnerId>();
+    id.map_err(ToOwned::to_owned)
 }
 
 /// Applies the parts in their order, each once its packages are healthy.

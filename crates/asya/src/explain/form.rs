@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use crate::table::{columns, shown};
+use crate::visible::visible;
 
 use super::{Conflict, Derived, Explanation, Field, Origin};
 
@@ -23,25 +24,32 @@ impl fmt::Display for Origin {
 
 /// The explanation as tables for people, cut to a width in characters if there is one.
 pub fn table(explanation: &Explanation, width: Option<usize>) -> String {
-    let mut text = format!("{} in {}\n", explanation.actor, explanation.namespace);
+    let mut text = format!(
+        "{} in {}\n",
+        visible(&explanation.actor),
+        visible(&explanation.namespace)
+    );
+    let cells = |cells: [String; 3]| cells.map(|cell| visible(&cell).into_owned());
     if !explanation.conflicts.is_empty() {
         let sides = explanation.conflicts.iter().flat_map(|conflict| {
             let path = conflict.path.to_string();
             let sides = conflict.sides.iter();
             sides.map(move |side| [path.clone(), side.flavor.clone(), shown(&side.value)])
         });
+        let sides = sides.map(cells);
         columns(["FIELD", "FLAVOR", "VALUE"], sides, width, &mut text);
     }
     if !explanation.fields.is_empty() {
         let fields = explanation.fields.iter().map(|field| {
             let path = field.path.to_string();
-            [path, field.origin.to_string(), shown(&field.value)]
+            cells([path, field.origin.to_string(), shown(&field.value)])
         });
         columns(["FIELD", "SET BY", "VALUE"], fields, width, &mut text);
     }
     if !explanation.derived.is_empty() {
         let derived = explanation.derived.iter();
         let rows = derived.map(|it| [it.name.to_owned(), it.from.clone(), shown(&it.value)]);
+        let rows = rows.map(cells);
         columns(["DERIVED", "FROM", "VALUE"], rows, width, &mut text);
     }
     text

@@ -126,6 +126,31 @@ pub struct InstallOptions {
     pub transport: Transport,
     /// Where end actors and runtime script are.
     pub namespace: String,
+    /// `ownerID` of the sample of credentials; as in the file where there is none.
+    pub owner_id: Option<OwnerId>,
+}
+
+/// First part of the ownership tag of queues, as the schema of ProviderConfigs takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerId(String);
+
+impl std::str::FromStr for OwnerId {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+        if (1..=63).contains(&text.len()) && text.chars().all(is_allowed) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err("expected 1 to 63 letters, digits, '.', '_' and '-', such as eu-west-prod")
+        }
+    }
+}
+
+impl std::fmt::Display for OwnerId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// A part as it is to be applied.
@@ -195,9 +220,9 @@ fn manifest(wanted: &InstallOptions, part: Part) -> Result<Manifest, InstallErro
         Part::Settings => settings(wanted.transport)
             .map(|file| edits.images(file))
             .into(),
-        Part::ProviderConfig => vec![provider_config(wanted.transport).to_owned()],
+        Part::ProviderConfig => vec![edits.of_owner(provider_config(wanted.transport))],
         Part::Platform => {
-            let mut texts = vec![provider_config(wanted.transport).to_owned()];
+            let mut texts = vec![edits.of_owner(provider_config(wanted.transport))];
             texts.extend(settings(wanted.transport).map(|file| edits.images(file)));
             texts
         }

@@ -10,6 +10,7 @@ const REGISTRY: &str = "registry.example.org/asya";
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 const OF_CROSSPLANE: &str = "namespace: crossplane-system\n";
 const OF_ACTORS: &str = "namespace: default\n";
+const OWNER_ID: &str = "ownerID: my-cluster\n";
 
 /// What is put in their place.
 pub(super) struct Edits<'a> {
@@ -17,6 +18,7 @@ pub(super) struct Edits<'a> {
     version: &'a str,
     of_crossplane: String,
     of_actors: String,
+    owner_id: String,
 }
 
 impl<'a> Edits<'a> {
@@ -27,11 +29,19 @@ impl<'a> Edits<'a> {
             version: &wanted.version,
             of_crossplane: namespace(&wanted.crossplane_namespace),
             of_actors: namespace(&wanted.namespace),
+            owner_id: match &wanted.owner_id {
+                Some(owner) => format!("ownerID: {}\n", scalar(&owner.to_string())),
+                None => OWNER_ID.to_owned(),
+            },
         }
     }
 
     pub(super) fn of_crossplane(&self, text: &str) -> String {
         text.replace(OF_CROSSPLANE, &self.of_crossplane)
+    }
+
+    pub(super) fn of_owner(&self, text: &str) -> String {
+        text.replace(OWNER_ID, &self.owner_id)
     }
 
     pub(super) fn of_actors(&self, text: &str) -> String {

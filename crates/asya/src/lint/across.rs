@@ -1,21 +1,42 @@
-//! Errors between documents: the same object twice, shared names and queues, unused flavors.
+//! Errors between documents: the same object twice, shared names and queues, unused flavors, targets
+//! whose pods end too early.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use actor::binding::targets::group_of;
 use actor::diagnostic::{Code, Severity};
-use merge::FieldPath;
+use merge::{FieldPath, Segment};
 use serde_json::Value;
 
 use super::document::{Document, Role};
 use super::finding::Finding;
 
-/// An actor that the steps rendered, with its queue.
+/// Seconds that a pod has to end unless it says otherwise.
+/// Source: Kubernetes, `DefaultTerminationGracePeriodSeconds`.
+const DEFAULT_GRACE_PERIOD: u64 = 30;
+
+/// An actor that the steps rendered.
 #[derive(Debug)]
 pub(super) struct Rendered<'a> {
     /// The actor.
     pub(super) document: &'a Document,
-    /// Transport, place and name of its queue.
-    pub(super) queue: Queue,
+    /// Transport, place and name of its queue, where they are known.
+    pub(super) queue: Option<Queue>,
+    /// The workload in whose pods it works, where these are not its own.
+    pub(super) binding: Option<Binding>,
+}
+
+/// What an actor needs of the workload in whose pods it works.
+#[derive(Debug)]
+pub(super) struct Binding {
+    /// The workload's version.
+    pub(super) api_version: String,
+    /// Its kind.
+    pub(super) kind: String,
+    /// Its name.
+    pub(super) name: String,
+    /// Seconds that its pods need to end.
+    pub(super) grace_period: u64,
 }
 
 /// What identifies a queue: two actors with the same one would take each other's messages.
@@ -37,6 +58,7 @@ pub(super) fn check(
     duplicates(documents, namespace, findings);
     names(documents, namespace, findings);
     queues(rendered, namespace, findings);
+    grace_periods(documents, rendered, namespace, findings);
     unused_flavors(documents, findings);
 }
 
@@ -123,7 +145,10 @@ fn actor_name(document: &Document) -> &str {
 /// Actors whose messages go to one queue; those with one name in one namespace are reported already.
 fn queues(rendered: &[Rendered<'_>], namespace: &str, findings: &mut Vec<Finding>) {
     let mut first: BTreeMap<&Queue, &Document> = BTreeMap::new();
-    for Rendered { document, queue } in rendered {
+    let with_queue = rendered
+        .iter()
+        .filter_map(|it| Some((it.document, it.queue.as_ref()?)));
+    for (document, queue) in with_queue {
         let identity = |it: &Document| {
             let namespace = namespace_of(it, namespace).to_owned();
             (namespace, actor_name(it).to_owned())
@@ -144,6 +169,56 @@ fn queues(rendered: &[Rendered<'_>], namespace: &str, findings: &mut Vec<Finding
             None => {
                 first.insert(queue, document);
             }
+        }
+    }
+}
+
+/// Targets among the files whose pods end before the work of an actor in them may be done.
+fn grace_periods(
+    documents: &[Document],
+    rendered: &[Rendered<'_>],
+    namespace: &str,
+    findings: &mut Vec<Finding>,
+) {
+    let bound = rendered
+        .iter()
+        .filter_map(|it| Some((it.document, it.binding.as_ref()?)));
+    for (actor, binding) in bound {
+        let is_target = |it: &&Document| {
+            let object = &it.object;
+            group_of(object.api_version()) == group_of(&binding.api_version)
+                && object.kind() == binding.kind
+                && object.name() == binding.name
+                && namespace_of(it, namespace) == namespace_of(actor, namespace)
+        };
+        for target in documents.iter().filter(is_target) {
+            let Some(pod) = target.get(&["spec", "template", "spec"]) else {
+                continue;
+            };
+            let given = pod.get("terminationGracePeriodSeconds");
+            let seconds = given.map_or(Some(DEFAULT_GRACE_PERIOD), Value::as_u64);
+            let Some(seconds) = seconds.filter(|seconds| *seconds < binding.grace_period) else {
+                continue;
+            };
+            let mut path = vec!["spec", "template", "spec"];
+            if given.is_some() {
+                path.push("terminationGracePeriodSeconds");
+            }
+            let path: FieldPath = path.into_iter().map(Segment::from).collect();
+            let message = format!(
+                "work of actor {:?} in pods of {} {:?} would be killed after {seconds} s when a pod ends: \
+                 terminationGracePeriodSeconds is below the runtime timeout of {} s",
+                actor.object.name(),
+                binding.kind,
+                binding.name,
+                binding.grace_period,
+            );
+            let code = Code::TargetGracePeriodTooShort;
+            findings.push(Finding {
+                related: vec![actor.place(["spec", "workloadRef"])],
+                actor: Some(actor.object.name().to_owned()),
+                ..target.finding(Severity::Warning, code, path, message)
+            });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use actor::binding::ADAPTER_RESOURCE_NAME;
+use actor::binding::{ADAPTER_RESOURCE_NAME, RESOURCE_NAME as BINDING};
 use actor::diagnostic::{Code, Diagnostic, Location, Severity, Source};
 use actor::names::{FlavorName, PLATFORM, RUNTIME_CONTAINER};
 use actor::queue::RESOURCE_NAME as QUEUE;
@@ -14,7 +14,7 @@ use merge::{FieldPath, Segment};
 use serde_json::{Map, Value, json};
 
 use super::Linter;
-use super::across::Queue;
+use super::across::{Binding, Queue, Rendered};
 use super::document::Document;
 use super::fields::nearest;
 use super::finding::{Check, Finding, Place};
@@ -38,13 +38,14 @@ pub(super) struct World<'a> {
     pub(super) platform: Option<&'a Document>,
 }
 
-/// Runs the steps on an actor; returns its queue, if it is rendered with the platform's settings.
-pub(super) fn check(
+/// Runs the steps on an actor; returns what it renders, if it renders anything: its queue only with
+/// the platform's settings.
+pub(super) fn check<'a>(
     linter: &Linter<'_>,
-    document: &Document,
+    document: &'a Document,
     world: &World<'_>,
     findings: &mut Vec<Finding>,
-) -> Option<Queue> {
+) -> Option<Rendered<'a>> {
     let missing = missing_flavors(document, world, findings);
     let inputs = match inputs(linter, document, world, &missing) {
         Ok(inputs) => inputs,
@@ -93,7 +94,26 @@ pub(super) fn check(
         .chain(rendered);
     findings.extend(diagnostics.map(|diagnostic| documents.finding(diagnostic)));
     nesting::check_rendered(document, &outcome.desired, findings);
-    queue(&outcome).filter(|_| !is_lenient)
+    Some(Rendered {
+        document,
+        queue: queue(&outcome).filter(|_| !is_lenient),
+        binding: binding(&outcome),
+    })
+}
+
+/// What a rendered actor that works in the pods of another workload needs of them.
+fn binding(outcome: &Outcome) -> Option<Binding> {
+    let binding = outcome.desired.resources.get(BINDING)?.resource.as_ref()?;
+    let field = |key| ["spec", "forProvider", key];
+    let minimum = value::integer(binding, &field("minimumGracePeriodSeconds"))?;
+    let target = value::map(binding, &field("targetRef"))?;
+    let text = |key| value::text(target, &[key]).unwrap_or_default().to_owned();
+    Some(Binding {
+        api_version: text("apiVersion"),
+        kind: text("kind"),
+        name: text("name"),
+        grace_period: u64::try_from(minimum).ok()?,
+    })
 }
 
 /// The queue of a rendered actor.

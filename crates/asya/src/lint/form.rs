@@ -7,6 +7,7 @@ use actor::diagnostic::Severity;
 use owo_colors::{OwoColorize as _, Style};
 
 use super::finding::{Finding, Place};
+use crate::visible::visible;
 
 /// A line for each: `FILE:LINE:COLUMN: error: message [CODE]`.
 pub fn lines(findings: &[Finding]) -> String {
@@ -14,7 +15,9 @@ pub fn lines(findings: &[Finding]) -> String {
         let Position { line, column } = finding.place.position;
         let file = finding.place.file.display();
         let severity = finding.severity.style(style(finding.severity)).to_string();
-        format!("{file}:{line}:{column}: {severity}: {}\n", finding.text())
+        let (file, text) = (file.to_string(), finding.text());
+        let (file, text) = (visible(&file), visible(&text));
+        format!("{file}:{line}:{column}: {severity}: {text}\n")
     };
     findings.iter().map(line).collect::<Vec<_>>().concat()
 }
@@ -30,7 +33,7 @@ fn style(severity: Severity) -> Style {
 /// A workflow command of GitHub Actions for each, which annotates the line in a pull request.
 pub fn github(findings: &[Finding]) -> String {
     let data = |text: &str| {
-        let text = text.replace('%', "%25");
+        let text = visible(text).replace('%', "%25");
         text.replace('\r', "%0D").replace('\n', "%0A")
     };
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");

@@ -38,7 +38,6 @@ pub use finding::{Finding, Place};
 pub use form::{github, json, lines};
 pub use sarif::sarif;
 
-use self::across::Rendered;
 use self::actor::World;
 use crate::inputs::bare_key;
 use pipeline::{Composition, Functions};
@@ -79,8 +78,7 @@ impl Linter<'_> {
                     let own = without_crossplanes(document);
                     fields::check(&own, &spec, Severity::Error, &mut findings);
                     if !document.object.name().is_empty() {
-                        let queue = self::actor::check(self, document, &world, &mut findings);
-                        rendered.extend(queue.map(|queue| Rendered { document, queue }));
+                        rendered.extend(self::actor::check(self, document, &world, &mut findings));
                     }
                 }
                 Role::Flavor => {

@@ -304,11 +304,39 @@ fn with_kubectl(script: &str, arguments: &str) -> (Run, String, String) {
     (Run::of(output), read("calls"), read("given"))
 }
 
-const TAKES_ALL: &str = r#"echo "$*" >> calls; cat >> given; echo "$1: done""#;
+const TAKES_ALL: &str = r#"echo "$*" >> calls; cat >> given
+case $1 in get) printf 5a1c-uid ;; *) echo "$1: done" ;; esac"#;
+
+#[test]
+fn sample_of_credentials_has_an_owner_that_the_cluster_identifies() {
+    let cases = [
+        ("install platform", "my-cluster", "a sample to edit"),
+        ("install platform --owner-id east", "east", "as typed"),
+        (
+            "install platform --transport sqs --owner-id 007",
+            "\"007\"",
+            "a text",
+        ),
+    ];
+    for (arguments, owner, reason) in cases {
+        let run = Folder::with(&[]).run(arguments);
+        let line = format!("  ownerID: {owner}\n");
+        assert!(run.output.contains(&line), "{reason}: {}", run.output);
+    }
+    let (run, calls, given) = with_kubectl(TAKES_ALL, "install platform --apply");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(given.contains("  ownerID: 5a1c-uid\n"), "{given}");
+    assert_eq!(
+        calls,
+        "get namespace kube-system --output jsonpath={.metadata.uid}\napply --filename -\n"
+    );
+    let refused = Folder::with(&[]).run("install platform --owner-id a/b");
+    assert_eq!(refused.code, 2, "{}", refused.output);
+}
 
 #[test]
 fn apply_applies_the_printed_parts_and_waits_for_packages() {
-    let arguments = "install rights packages platform end-actors --configuration asya-one-step \
+    let arguments = "install rights packages platform end-actors --owner-id east --configuration asya-one-step \
         --registry registry.example.org/asya";
     let printed = Folder::with(&[]).run(arguments);
     let typed = format!("{arguments} --apply --context live");
@@ -351,7 +379,7 @@ fn apply_does_not_wait_for_unneeded_packages() {
             2,
         ),
         (
-            "install platform end-actors --registry registry.example.org/asya",
+            "install platform end-actors --owner-id east --registry registry.example.org/asya",
             2,
         ),
         ("install runtime", 1),
@@ -376,7 +404,7 @@ case "$(wc -l < calls)" in
 *) echo "no kind Provider is served" >&2; exit 1 ;;
 esac
 "#;
-    let arguments = "install rights packages platform --registry registry.example.org/asya --apply";
+    let arguments = "install rights packages platform --owner-id east --registry registry.example.org/asya --apply";
     let (run, calls, _) = with_kubectl(script, arguments);
     assert_eq!((run.code, run.output.as_str()), (2, "applied\n"));
     assert_eq!(

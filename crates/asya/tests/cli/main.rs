@@ -12,6 +12,7 @@ mod diff_of_cluster;
 mod diff_of_versions;
 mod explain;
 mod graph;
+mod hidden;
 mod init;
 mod input;
 mod install;

@@ -13,6 +13,8 @@ pub(crate) struct Queue {
     pub(crate) ready: bool,
     /// What is wrong with it. A queue that is being made is progress, no problem.
     pub(crate) problem: Option<Problem>,
+    /// Why messages wait, where no ready pod consumes it.
+    pub(crate) unconsumed: Option<String>,
     /// What else its provider says.
     pub(crate) remark: Option<String>,
     /// Where it is, on SQS.
@@ -46,6 +48,11 @@ impl Queue {
         Self {
             ready: Condition::holds(object, "Ready"),
             problem,
+            unconsumed: Condition::of(object, actor::queue::NO_CONSUMER)
+                .filter(|condition| condition.status == Some(true))
+                .map(|condition| {
+                    format!("queue {name:?}: {}", condition.words(&[condition.reason]))
+                }),
             remark: if paused {
                 let why = "annotation crossplane.io/paused is set on its Queue";
                 Some(format!("queue {name:?} is left alone: {why}"))

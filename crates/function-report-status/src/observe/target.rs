@@ -1,6 +1,8 @@
 //! The workload that an actor in mode Binding works on.
 
-use actor::binding::{AtProvider, ObjectReference, Strategy, TARGET_RESOLVED, reason};
+use actor::binding::{
+    AtProvider, GRACE_PERIOD_TOO_SHORT, ObjectReference, Strategy, TARGET_RESOLVED, reason,
+};
 use function_kit::value;
 use pbjson_types::Struct;
 
@@ -37,6 +39,8 @@ pub(crate) struct Target {
     pub(crate) problem: Option<Problem>,
     /// What another controller removed, and is put back.
     pub(crate) conflict: Option<String>,
+    /// Why its pods can be killed while they work.
+    pub(crate) grace_period: Option<String>,
     /// Whether its pods are being replaced by such with the sidecar as it now is.
     pub(crate) rolls_out: bool,
     /// How often another controller removed what was injected.
@@ -85,6 +89,9 @@ impl Target {
             absence,
             problem,
             conflict,
+            grace_period: Condition::of(object, GRACE_PERIOD_TOO_SHORT)
+                .filter(|condition| condition.status == Some(true))
+                .map(|condition| condition.words(&[condition.reason])),
             conflict_count: known.conflict_count,
             last_conflict_time: known.last_conflict_time,
         }

@@ -20,11 +20,47 @@ pub fn is_done(workload: &Value) -> bool {
         && status("replicas") == desired
 }
 
+/// Why pods of a workload can be killed while they work, as a message: they get less time to end than
+/// `minimum` seconds. None where they get enough, or nothing is known.
+pub fn short_grace_period(workload: &Value, minimum: Option<u64>) -> Option<String> {
+    let minimum = minimum?;
+    let pod = &workload["spec"]["template"]["spec"];
+    let seconds = pod["terminationGracePeriodSeconds"].as_u64()?;
+    let (kind, name) = (&workload["kind"], &workload["metadata"]["name"]);
+    (seconds < minimum).then(|| {
+        format!(
+            "pods of {} {name} are killed {seconds} s after they are told to end (terminationGracePeriodSeconds), \
+             and work of the actor may take {minimum} s, so it is interrupted and delivered again: set \
+             terminationGracePeriodSeconds there to {} or more, or lower resiliency.actorTimeout",
+            kind.as_str().unwrap_or_default(),
+            minimum.saturating_add(30)
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_grace_period_below_the_runtime_timeout_is_too_short() {
+        let cases = [
+            ("shorter", json!(30), Some(300), true),
+            ("as long", json!(300), Some(300), false),
+            ("longer", json!(600), Some(300), false),
+            ("none at all", json!(0), Some(1), true),
+            ("not compared", json!(30), None, false),
+            ("unknown", json!(null), Some(300), false),
+        ];
+        for (reason, seconds, minimum, expected) in cases {
+            let workload = json!({"kind": "Deployment", "metadata": {"name": "model"},
+                "spec": {"template": {"spec": {"terminationGracePeriodSeconds": seconds}}}});
+            let message = short_grace_period(&workload, minimum);
+            assert_eq!(message.is_some(), expected, "{reason}: {message:?}");
+        }
+    }
 
     #[test]
     fn a_rollout_is_done_when_all_pods_have_the_current_template() {

@@ -8,6 +8,7 @@ use super::connect::Connector;
 use super::environment::Environment;
 use super::usage::ExistingUsages;
 use super::watch_cache::WatchCache;
+use crate::heartbeat::Heartbeat;
 use crate::metrics::Metrics;
 use crate::timings::Timings;
 
@@ -23,6 +24,8 @@ pub struct Context {
     pub(super) environment: Environment,
     /// Clients of brokers and services.
     pub connector: Connector,
+    /// Signs of life of the controllers.
+    pub heartbeat: Heartbeat,
     /// Every duration.
     pub timings: Timings,
     /// Metrics of the process.
@@ -50,6 +53,7 @@ impl Context {
             existing_usages: ExistingUsages::default(),
             environment: Environment::default(),
             connector,
+            heartbeat: Heartbeat::new(timings.stuck),
             timings,
             metrics,
         }

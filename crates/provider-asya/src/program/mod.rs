@@ -126,16 +126,18 @@ pub async fn start(
 ) -> Result<(), Failure> {
     let metrics = Arc::new(Metrics::new());
     let is_ready = Arc::new(AtomicBool::new(false));
+    let client = cluster::client(metrics.clone())
+        .await
+        .map_err(Failure::Cluster)?;
+    let context = Context::new(client, &flags.namespace, timings, metrics.clone());
+    let context = Arc::new(context);
     let state = ServerState {
-        metrics: metrics.clone(),
+        metrics,
+        heartbeat: context.heartbeat.clone(),
         is_ready: is_ready.clone(),
     };
     let address = flags.metrics_address;
     let server = tokio::spawn(serve::run(address, state));
-    let client = cluster::client(metrics.clone())
-        .await
-        .map_err(Failure::Cluster)?;
-    let context = Arc::new(Context::new(client, &flags.namespace, timings, metrics));
     tokio::select! {
         end = wait_and_run(flags, context, &is_ready, shutdown.shared()) => end,
         ended = server => match ended {

@@ -52,6 +52,12 @@ impl RateLimit {
         }
     }
 
+    /// Whether no call was made for as long as it takes to fill the bucket.
+    fn is_full(&self, now: Instant) -> bool {
+        let full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        full_at.is_none_or(|full_at| full_at <= now)
+    }
+
     fn reserve(&self, now: Instant) -> Duration {
         let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
         let next = full_at.map_or(now, |full_at| full_at.max(now)) + self.interval;
@@ -88,6 +94,9 @@ impl Limits {
         if let Some(limit) = limits.get(account) {
             return limit.clone();
         }
+        // A bucket that is full is like a new one.
+        let now = Instant::now();
+        limits.retain(|_, limit| Arc::strong_count(limit) > 1 || !limit.is_full(now));
         let limit = RateLimit::new(self.rate).counted_by(self.calls.clone());
         let limit = Arc::new(limit);
         limits.insert(account.to_owned(), limit.clone());
@@ -112,6 +121,26 @@ mod tests {
         assert_eq!(first, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(waits("east"), 2, "the same limit each time");
         assert_eq!(waits("west"), 0, "another account has its own");
+    }
+
+    #[test]
+    fn limits_of_accounts_without_calls_are_removed() {
+        let rate = Rate {
+            per_second: 1000,
+            burst: 10,
+        };
+        let limits = Limits::new(rate, Counter::default());
+        for account in 0..1000 {
+            limits.for_account(&account.to_string());
+        }
+        assert_eq!(limits.by_account.lock().unwrap().len(), 1);
+        let used = limits.for_account("used");
+        for _ in 0..100_000 {
+            used.reserve(Instant::now());
+        }
+        drop(used);
+        limits.for_account("another");
+        assert_eq!(limits.by_account.lock().unwrap().len(), 2, "calls wait");
     }
 
     #[test]

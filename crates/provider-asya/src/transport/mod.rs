@@ -76,6 +76,8 @@ pub struct ObservedQueue {
     /// Numbers of messages; unknown while the broker has not counted them. A quick observation
     /// counts no dead letters.
     pub counters: Option<Counters>,
+    /// Number of its consumers, on RabbitMQ; unknown while the broker has not counted them.
+    pub consumers: Option<u64>,
     /// Messages that would be lost with it, dead letters included; known after a full observation.
     pub held: Option<u64>,
     /// Differences between desired and observed state.

@@ -69,3 +69,36 @@ fn queues_of_other_tenants_are_ready_within_30_seconds() {
         accepting.abort();
     });
 }
+
+/// Each tenant has a config of its own, and none of the endpoints has answered before.
+#[test]
+fn fifty_tenants_whose_endpoints_hang_do_not_delay_another_one() {
+    FIXTURE.run(async |fixture| {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let hanging = format!("http://{}", listener.local_addr().unwrap());
+        let accepting = tokio::spawn(async move {
+            let mut connections = Vec::new();
+            loop {
+                connections.push(listener.accept().await);
+            }
+        });
+        let make = async |namespace: &str, endpoint: &str| {
+            fixture.provider.make_namespace(namespace).await;
+            let configs = fixture.provider.namespaced::<ProviderConfig>(namespace);
+            let connection = rabbitmq_connection(endpoint, None);
+            let config = json!({"metadata": {"name": "broker"}, "spec": {"rabbitmq": connection}});
+            apply(&configs, config).await;
+            let queues = fixture.provider.queues(namespace);
+            queues.make_classic("queue", namespace, namespace).await;
+            queues
+        };
+        for index in 0..HANGING {
+            make(&format!("hangs-{index}"), &hanging).await;
+        }
+        let queues = make("answers", &fixture.rabbitmq.endpoint).await;
+        timeout(Duration::from_secs(30), queues.until_ready("queue"))
+            .await
+            .expect("the queue waits for other tenants' endpoints");
+        accepting.abort();
+    });
+}

@@ -45,6 +45,7 @@ fn text(options: &Options, parts: &[Part], transport: Transport) -> Result<Strin
         crossplane_namespace: "crossplane-system".to_owned(),
         transport,
         namespace: "default".to_owned(),
+        owner_id: None,
     };
     let manifests = manifests(&wanted)?;
     let texts: Vec<&str> = manifests

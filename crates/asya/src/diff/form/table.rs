@@ -11,6 +11,7 @@ use super::super::{
 use super::{joined, summary};
 use crate::explain::Origin;
 use crate::table::{columns, shown};
+use crate::visible::visible;
 
 /// A missing value.
 const NOTHING: &str = "-";
@@ -30,7 +31,12 @@ pub fn table(comparison: &Comparison, width: Option<usize>) -> String {
             } else {
                 "no actor names it".to_owned()
             };
-            [it.source.to_string(), it.label().to_owned(), actors]
+            let source = it.source.to_string();
+            [
+                visible(&source).into_owned(),
+                it.label().to_owned(),
+                visible(&actors).into_owned(),
+            ]
         });
         columns(["SOURCE", "IS", "CHANGED ACTORS"], rows, width, &mut text);
     }
@@ -51,9 +57,9 @@ pub fn table(comparison: &Comparison, width: Option<usize>) -> String {
             names.join(", ")
         };
         text.push('\n');
-        text.push_str(&names.bold().to_string());
+        text.push_str(&visible(&names).bold().to_string());
         text.push('\n');
-        text.push_str(&body);
+        text.push_str(&visible(&body));
     }
     text
 }
@@ -123,11 +129,11 @@ fn row(actor: &ActorChange) -> [String; 5] {
     let mut queue: Vec<String> = actor.queue.iter().map(queue_label).collect();
     queue.dedup();
     [
-        actor.id.to_string(),
+        visible(&actor.id.to_string()).into_owned(),
         actor.kind.label().style(style).to_string(),
         or_nothing(pods.join(", ")),
         or_nothing(queue.join(", ")),
-        joined(&actor.sources),
+        visible(&joined(&actor.sources)).into_owned(),
     ]
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
 use super::super::{ActorChange, ChangeKind, Comparison};
+use crate::visible::visible;
 
 /// Lines of context around a difference.
 const CONTEXT: usize = 3;
@@ -30,7 +31,7 @@ pub fn unified(comparison: &Comparison) -> Result<String, actor::yaml::YamlError
                 format!("--- {}", head("a", old)),
                 format!("+++ {}", head("b", new)),
             ] {
-                lines.push(name.bold().to_string());
+                lines.push(visible(&name).bold().to_string());
             }
             hunks(&from, &to, &mut lines);
         }
@@ -51,7 +52,8 @@ fn remarks(actor: &ActorChange, lines: &mut Vec<String>) {
     let queue = actor.queue.iter();
     let queue = queue.map(|queue| format!("queue: it {}", queue.sentence()));
     let remarks = faults.chain(pods).chain(queue).chain(warnings);
-    lines.extend(remarks.map(|remark| format!("# {}: {remark}", actor.id)));
+    let remarks = remarks.map(|remark| format!("# {}: {remark}", actor.id));
+    lines.extend(remarks.map(|line| visible(&line).into_owned()));
 }
 
 /// The object as YAML without the separator of documents; empty for a missing object.
@@ -69,8 +71,9 @@ fn hunks(old: &str, new: &str, lines: &mut Vec<String>) {
         lines.push(hunk.header().to_string().cyan().to_string());
         lines.extend(hunk.iter_changes().map(|change| {
             let line = format!("{}{}", change.tag(), change.value().trim_end_matches('\n'));
+            let line = visible(&line);
             match change.tag() {
-                ChangeTag::Equal => line,
+                ChangeTag::Equal => line.into_owned(),
                 ChangeTag::Delete => line.red().to_string(),
                 ChangeTag::Insert => line.green().to_string(),
             }

@@ -58,6 +58,11 @@ impl Reconciler<'_> {
             self.report_conflicts(&uid, decision.conflicts, &ownership);
         }
         self.managed.set_condition(ConditionUpdate::synced());
+        let minimum = self.spec().minimum_grace_period_seconds;
+        self.managed
+            .set_condition(ConditionUpdate::grace_period_too_short(
+                rollout::short_grace_period(&live, minimum),
+            ));
         let is_rolled_out = self.report_rollout(&uid, &live, &ownership, before);
         self.report_decision(&decision, workload, &ownership);
         Ok(match decision.step {

@@ -121,6 +121,7 @@ pub fn run(
             provider,
         });
         let (prune_context, bindings) = (context.clone(), reader.clone());
+        let heartbeat = context.provider.heartbeat.clone();
         let watches = watch::run(context.clone());
         let garbage_collection = garbage_collect::run(context.clone());
         let controller = Controller::for_stream(changes, reader)
@@ -130,7 +131,7 @@ pub fn run(
             .run(reconcile, error_policy, context)
             .for_each(|_| futures::future::ready(()));
         tokio::select! {
-            () = controller => {}
+            () = heartbeat.watch(CONTROLLER, controller) => {}
             () = watches => {}
             () = garbage_collection => {}
             () = managed::prune(&prune_context.states, &bindings, interval) => {}
@@ -177,6 +178,7 @@ async fn reconcile(
     context: Arc<BindingContext>,
 ) -> Result<Action, ReconcileError> {
     let started = Instant::now();
+    let _running = context.provider.heartbeat.begin(CONTROLLER);
     let state = context.states.get(&binding.uid().unwrap_or_default());
     let mut reconciler = Reconciler::new(&context, binding.as_ref().clone());
     let outcome = reconciler.run().await;

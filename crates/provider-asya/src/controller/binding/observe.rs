@@ -63,6 +63,8 @@ impl Reconciler<'_> {
                 .inject(policies, &resolved.workload, results, &before)
                 .await;
         }
+        self.managed
+            .set_condition(ConditionUpdate::grace_period_too_short(None));
         self.managed.status.at_provider.rolled_out_generation =
             self.restored_generation(&resolved, &results, &before);
         self.managed.set_condition(ConditionUpdate::available());

@@ -31,6 +31,8 @@ use crate::kinds::{ClusterProviderConfig, ProviderConfig, ProviderConfigUsage};
 pub trait Config:
     Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static
 {
+    /// Name of the controller in metrics.
+    const CONTROLLER: &'static str;
     /// Status of the config.
     fn status(&self) -> &ProviderConfigStatus;
     /// API of configs of this kind.
@@ -44,6 +46,8 @@ pub trait Config:
 }
 
 impl Config for ProviderConfig {
+    const CONTROLLER: &'static str = "providerconfig";
+
     fn status(&self) -> &ProviderConfigStatus {
         &self.status
     }
@@ -71,6 +75,8 @@ impl Config for ProviderConfig {
 }
 
 impl Config for ClusterProviderConfig {
+    const CONTROLLER: &'static str = "clusterproviderconfig";
+
     fn status(&self) -> &ProviderConfigStatus {
         &self.status
     }
@@ -129,15 +135,17 @@ pub fn run<K: Config>(
             predicates::generation.combine(predicates::finalizers),
             PredicateConfig::default(),
         );
+    let heartbeat = provider.heartbeat.clone();
     let context = ConfigContext {
         provider,
         counted: Mutex::default(),
     };
-    Controller::for_stream(changes, reader)
+    let controller = Controller::for_stream(changes, reader)
         .watches(usages, cluster::watch(), |usage| K::used_by(&usage))
         .graceful_shutdown_on(shutdown)
         .run(reconcile, error_policy, Arc::new(context))
-        .for_each(|_| futures::future::ready(()))
+        .for_each(|_| futures::future::ready(()));
+    async move { heartbeat.watch(K::CONTROLLER, controller).await }
 }
 
 fn change<K: Config>(config: &K) -> ConfigChange {
@@ -159,11 +167,11 @@ async fn reconcile<K: Config>(config: Arc<K>, context: Arc<ConfigContext>) -> ku
         return Ok(Action::requeue(wait));
     }
     let start = Instant::now();
+    let _running = provider.heartbeat.begin(K::CONTROLLER);
     let reconciled = reconcile::reconcile(config.as_ref(), provider).await;
-    let controller = K::kind(&()).to_ascii_lowercase();
     provider
         .metrics
-        .reconciled(&controller, reconciled.is_err(), start.elapsed());
+        .reconciled(K::CONTROLLER, reconciled.is_err(), start.elapsed());
     reconciled.map(|()| Action::await_change())
 }
 
@@ -184,6 +192,7 @@ impl ConfigContext {
     fn wait(&self, uid: &str) -> Option<Duration> {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let interval = self.provider.timings.config_interval;
+        counted.retain(|_, at| at.elapsed() < interval);
         let ago = counted.get(uid).map(Instant::elapsed);
         let wait = ago.and_then(|ago| interval.checked_sub(ago));
         if wait.is_none() {

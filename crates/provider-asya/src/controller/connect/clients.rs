@@ -16,6 +16,7 @@ use crate::transport::TransportError;
 use crate::transport::rabbitmq::Broker;
 use crate::transport::rabbitmq::api::{Api as RabbitMqApi, Login};
 use crate::transport::sqs::Service;
+use crate::transport::sqs::limited_answers::LimitedAnswers;
 
 /// Data of a Secret.
 type SecretData = BTreeMap<String, k8s_openapi::ByteString>;
@@ -201,9 +202,11 @@ impl Connector {
                 loader = loader.endpoint_url(endpoint);
             }
             let shared = loader.load().await;
+            let sqs = aws_sdk_sqs::config::Builder::from(&shared).interceptor(LimitedAnswers);
+            let sts = aws_sdk_sts::config::Builder::from(&shared).interceptor(LimitedAnswers);
             let (sqs, sts) = (
-                aws_sdk_sqs::Client::new(&shared),
-                aws_sdk_sts::Client::new(&shared),
+                aws_sdk_sqs::Client::from_conf(sqs.build()),
+                aws_sdk_sts::Client::from_conf(sts.build()),
             );
             let after = self.timings.deleted_recently;
             let service = Service::new(sqs, sts, region, endpoint, after);

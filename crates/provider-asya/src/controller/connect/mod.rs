@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 pub use self::config_cache::{ConfigCache, ConfigChange};
 use self::namespaces::NamespaceCache;
-pub use self::slots::{RETRY as SLOT_RETRY, Slots};
+pub use self::slots::{Priority, Slots};
 use crate::kinds::Queue;
 use crate::metrics::Metrics;
 use crate::owner::OwnerTag;
@@ -47,6 +47,8 @@ pub struct Connection {
     pub may_adopt: bool,
     /// Why the password cannot be part of a URL, where it cannot.
     pub unsafe_password: Option<String>,
+    /// First part of the owner tag.
+    pub owner_id: String,
 }
 
 /// Makes connections; keeps one client of each ProviderConfig.
@@ -86,7 +88,14 @@ impl ConfigKey {
 }
 
 /// Key of a client: config and region; brokers have no region.
-type ClientKey = (ConfigKey, String);
+pub type ClientKey = (ConfigKey, String);
+
+/// The client that a Queue uses.
+pub fn client_key(queue: &Queue) -> ClientKey {
+    let sqs = queue.spec.for_provider.sqs.as_ref();
+    let region = sqs.map(|sqs| sqs.region.clone()).unwrap_or_default();
+    (ConfigKey::of(queue), region)
+}
 
 struct CachedClient {
     /// Uid and generation of the config that the client was made from.
@@ -165,10 +174,11 @@ impl Connector {
         Ok(Connection {
             external,
             owner_tag,
-            config: config.version,
+            config: config.version.clone(),
             counters: (!counters.is_zero()).then_some(counters),
             may_adopt: config.cluster.is_none_or(|cluster| cluster.allow_adopt),
             unsafe_password,
+            owner_id: owner_id.to_owned(),
         })
     }
 
@@ -183,10 +193,11 @@ impl Connector {
         }
     }
 
-    /// Drops clients of configs that no Queue uses.
-    pub fn retain(&self, used: &BTreeSet<ConfigKey>) {
-        self.lock().retain(|(config, _), _| used.contains(config));
-        self.slots.retain(|config| used.contains(config));
+    /// Drops clients that no Queue uses.
+    pub fn retain(&self, used: &BTreeSet<ClientKey>) {
+        self.lock().retain(|client, _| used.contains(client));
+        let configs: BTreeSet<&ConfigKey> = used.iter().map(|(config, _)| config).collect();
+        self.slots.retain(|config| configs.contains(config));
     }
 
     async fn check_tenant(

@@ -1,144 +1,184 @@
-//! Slots of reconciles by ProviderConfig: a config whose endpoint hangs cannot occupy all reconciles.
+//! Slots of reconciles by ProviderConfig: endpoints that hang cannot occupy the reconciles of others,
+//! and new objects come before overdue polls.
 //!
-//! A config may use all slots but a reserve for others. Once one of its calls got no answer, it gets
-//! a quarter of the slots until a call is answered, which its objects get in the order in which they
-//! came, and all such configs together get half of the slots.
+//! There are two pools. Configs whose last call was answered share [`Slots::set_total`] slots, of which
+//! one config may use three quarters. All others, whose endpoint has not answered yet or no longer
+//! answers, share four times as many, since waiting for an answer costs little, and each of them gets
+//! a quarter of the total. A config changes its pool with its calls that run.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::time::Instant;
+use tokio::sync::oneshot;
 
 use super::ConfigKey;
 
-/// Retry interval of a reconcile that waits for a slot.
-pub const RETRY: Duration = Duration::from_millis(500);
+/// How much larger the pool of configs is whose endpoint does not answer.
+const UNPROVEN_FACTOR: usize = 4;
 
-/// Slots of all configs.
-#[derive(Debug)]
-pub struct Slots {
-    total: AtomicUsize,
-    configs: Mutex<BTreeMap<ConfigKey, Usage>>,
+/// Which of the waiting reconciles come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// The object is new, has changed, or is being deleted.
+    Changed,
+    /// A poll or a retry.
+    Poll,
 }
 
+/// Slots of all configs. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Slots(Arc<Mutex<State>>);
+
 #[derive(Debug, Default)]
+struct State {
+    total: usize,
+    configs: BTreeMap<ConfigKey, Usage>,
+    /// Waiting reconciles in the order in which they get slots.
+    waiting: BTreeMap<(Priority, u64), Waiter>,
+    /// Number of reconciles that ever waited.
+    count: u64,
+    is_closed: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
 struct Usage {
     running: usize,
-    is_unreachable: bool,
-    /// Objects that wait while the config is unreachable, by uid: since when, and when they asked last.
-    waiting: BTreeMap<String, (Instant, Instant)>,
+    /// Whether the last call was answered.
+    is_proven: bool,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    config: ConfigKey,
+    sender: oneshot::Sender<Slot>,
 }
 
 /// The slot of one reconcile; it is free again when this value is dropped.
-pub struct Slot<'a> {
-    slots: &'a Slots,
+#[derive(Debug)]
+pub struct Slot {
+    slots: Slots,
     config: ConfigKey,
-}
-
-impl Default for Slots {
-    fn default() -> Self {
-        Self {
-            total: AtomicUsize::new(1),
-            configs: Mutex::default(),
-        }
-    }
+    /// Whether it counts as running.
+    is_held: bool,
 }
 
 impl Slots {
-    /// Sets the number of concurrent reconciles, at least 1.
+    /// Sets the number of concurrent reconciles with configs that answer, at least 1.
     pub fn set_total(&self, total: usize) {
-        self.total.store(total.max(1), Ordering::Relaxed);
+        self.lock().total = total.max(1);
     }
 
-    /// A slot for a reconcile of the object `uid` with this config; none while it has to wait and ask
-    /// again after [`RETRY`].
-    pub fn acquire(&self, config: &ConfigKey, uid: &str) -> Option<Slot<'_>> {
-        let total = self.total.load(Ordering::Relaxed);
-        let mut configs = self.lock();
-        let unreachable = configs.values().filter(|usage| usage.is_unreachable);
-        let running_unreachable: usize = unreachable.map(|usage| usage.running).sum();
-        let usage = configs.entry(config.clone()).or_default();
-        let is_free = if usage.is_unreachable {
-            usage.is_first(uid)
-                && usage.running < (total / 4).max(1)
-                && running_unreachable < (total / 2).max(1)
-        } else {
-            usage.running < (total - total.div_ceil(4)).max(1)
-        };
-        if !is_free {
-            return None;
-        }
-        usage.waiting.remove(uid);
-        usage.running += 1;
-        Some(Slot {
-            slots: self,
-            config: config.clone(),
-        })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ConfigKey, Usage>> {
-        self.configs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Usage {
-    /// Whether no other object waits for longer. Objects that no longer ask do not count.
-    fn is_first(&mut self, uid: &str) -> bool {
-        let now = Instant::now();
-        self.waiting
-            .retain(|_, (_, asked)| now.duration_since(*asked) < 4 * RETRY);
-        self.waiting
-            .entry(uid.to_owned())
-            .and_modify(|(_, asked)| *asked = now)
-            .or_insert((now, now));
-        let first = self.waiting.iter().min_by_key(|(_, (since, _))| *since);
-        first.is_some_and(|(first, _)| first == uid)
-    }
-}
-
-impl Slot<'_> {
-    /// Records whether the endpoint of the config answers.
-    pub fn report(&self, answers: bool) {
-        let mut configs = self.slots.lock();
-        if let Some(usage) = configs.get_mut(&self.config) {
-            usage.is_unreachable = !answers;
-            if answers {
-                usage.waiting.clear();
+    /// Waits for a slot for a reconcile with this config; none once [`Slots::close`] was called.
+    pub async fn acquire(&self, config: &ConfigKey, priority: Priority) -> Option<Slot> {
+        let (sender, receiver) = oneshot::channel();
+        {
+            let mut state = self.lock();
+            if state.is_closed {
+                return None;
             }
+            state.count += 1;
+            let key = (priority, state.count);
+            let config = config.clone();
+            state.waiting.insert(key, Waiter { config, sender });
+            self.grant(&mut state);
         }
+        receiver.await.ok()
     }
-}
 
-impl Drop for Slot<'_> {
-    fn drop(&mut self) {
-        let mut configs = self.slots.lock();
-        if let Some(usage) = configs.get_mut(&self.config) {
-            usage.running -= 1;
-            if usage.running == 0 && !usage.is_unreachable {
-                configs.remove(&self.config);
-            }
-        }
+    /// Gives no more slots: reconciles that wait end.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.waiting.clear();
     }
-}
 
-impl Slots {
     /// Removes configs that no Queue uses.
     pub(super) fn retain(&self, is_used: impl Fn(&ConfigKey) -> bool) {
-        self.lock()
-            .retain(|config, usage| usage.running > 0 || is_used(config));
+        let configs = &mut self.lock().configs;
+        configs.retain(|config, usage| usage.running > 0 || is_used(config));
+    }
+
+    /// Gives free slots to waiting reconciles, in their order.
+    fn grant(&self, state: &mut State) {
+        let keys: Vec<(Priority, u64)> = state.waiting.keys().copied().collect();
+        for key in keys {
+            let is_free = |waiter: &Waiter| state.is_free(&waiter.config);
+            if !state.waiting.get(&key).is_some_and(is_free) {
+                continue;
+            }
+            let Some(Waiter { config, sender }) = state.waiting.remove(&key) else {
+                continue;
+            };
+            let slot = Slot {
+                slots: self.clone(),
+                config: config.clone(),
+                is_held: true,
+            };
+            match sender.send(slot) {
+                Ok(()) => state.configs.entry(config).or_default().running += 1,
+                // The reconcile has ended.
+                Err(mut slot) => slot.is_held = false,
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_free(&self, config: &ConfigKey) -> bool {
+        let total = self.total.max(1);
+        let usage = self.configs.get(config).copied().unwrap_or_default();
+        let alike = self.configs.values();
+        let alike = alike.filter(|other| other.is_proven == usage.is_proven);
+        let running: usize = alike.map(|other| other.running).sum();
+        let (of_config, of_pool) = if usage.is_proven {
+            (total - total / 4, total)
+        } else {
+            ((total / 4).max(1), total * UNPROVEN_FACTOR)
+        };
+        usage.running < of_config && running < of_pool
+    }
+}
+
+impl Slot {
+    /// Records whether the endpoint of the config answers.
+    pub fn report(&self, answers: bool) {
+        let mut state = self.slots.lock();
+        if let Some(usage) = state.configs.get_mut(&self.config)
+            && usage.is_proven != answers
+        {
+            usage.is_proven = answers;
+            self.slots.grant(&mut state);
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if !self.is_held {
+            return;
+        }
+        let mut state = self.slots.lock();
+        if let Some(usage) = state.configs.get_mut(&self.config) {
+            usage.running = usage.running.saturating_sub(1);
+        }
+        self.slots.grant(&mut state);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+
     use super::*;
 
     fn config(name: &str) -> ConfigKey {
         ConfigKey {
-            kind: "ClusterProviderConfig".to_owned(),
-            namespace: None,
+            kind: "ProviderConfig".to_owned(),
+            namespace: Some("shop".to_owned()),
             name: name.to_owned(),
         }
     }
@@ -149,47 +189,98 @@ mod tests {
         slots
     }
 
-    #[test]
-    fn a_hanging_config_leaves_slots_to_others() {
-        let slots = slots();
-        let hanging: Vec<_> = (0..50)
-            .filter_map(|index| slots.acquire(&config("hangs"), &format!("{index}")))
-            .collect();
-        assert_eq!(hanging.len(), 7, "three are reserved for others");
-        assert!(slots.acquire(&config("healthy"), "a").is_some());
-        hanging[0].report(false);
-        drop(hanging);
-        let one = slots.acquire(&config("hangs"), "a");
-        let other = slots.acquire(&config("hangs"), "z");
-        assert!(one.is_some() && other.is_some(), "a quarter of ten");
-        assert!(slots.acquire(&config("hangs"), "b").is_none());
-        assert!(slots.acquire(&config("hangs"), "c").is_none());
-        drop((one, other));
-        assert!(
-            slots.acquire(&config("hangs"), "c").is_none(),
-            "the other one came first"
-        );
-        let next = slots.acquire(&config("hangs"), "b");
-        next.unwrap().report(true);
-        let all: Vec<_> = (0..50)
-            .filter_map(|index| slots.acquire(&config("hangs"), &format!("{index}")))
-            .collect();
-        assert_eq!(all.len(), 7, "it answers again");
+    /// A slot that is free at once.
+    fn try_acquire(slots: &Slots, name: &str) -> Option<Slot> {
+        let config = config(name);
+        let acquired = slots.acquire(&config, Priority::Poll);
+        acquired.now_or_never().flatten()
+    }
+
+    fn prove(slots: &Slots, name: &str) {
+        try_acquire(slots, name).unwrap().report(true);
+    }
+
+    fn all_free(slots: &Slots, name: &str) -> Vec<Slot> {
+        std::iter::from_fn(|| try_acquire(slots, name)).collect()
     }
 
     #[test]
-    fn many_hanging_configs_leave_half_of_the_slots() {
+    fn a_config_that_answers_leaves_a_quarter_of_the_slots() {
         let slots = slots();
-        for index in 0..20 {
-            let slot = slots.acquire(&config(&index.to_string()), "a").unwrap();
-            slot.report(false);
-        }
-        let names: Vec<String> = (0..20).map(|index| index.to_string()).collect();
-        let hanging: Vec<_> = names
+        prove(&slots, "busy");
+        prove(&slots, "other");
+        let busy = all_free(&slots, "busy");
+        assert_eq!(busy.len(), 8);
+        assert_eq!(all_free(&slots, "other").len(), 2);
+        drop(busy);
+        assert!(try_acquire(&slots, "busy").is_some());
+    }
+
+    #[test]
+    fn a_config_that_stops_to_answer_gives_its_slots_back_at_once() {
+        let slots = slots();
+        prove(&slots, "hangs");
+        prove(&slots, "other");
+        let hanging = all_free(&slots, "hangs");
+        hanging[0].report(false);
+        assert!(try_acquire(&slots, "hangs").is_none());
+        assert_eq!(all_free(&slots, "other").len(), 8);
+        drop(hanging);
+        assert_eq!(all_free(&slots, "hangs").len(), 2, "a quarter of ten");
+    }
+
+    #[test]
+    fn configs_that_never_answered_take_no_slot_of_those_that_do() {
+        let slots = slots();
+        prove(&slots, "healthy");
+        let names: Vec<String> = (0..50).map(|index| format!("hanging-{index}")).collect();
+        let hanging: Vec<Slot> = names
             .iter()
-            .filter_map(|name| slots.acquire(&config(name), "a"))
+            .filter_map(|name| try_acquire(&slots, name))
             .collect();
-        assert_eq!(hanging.len(), 5);
-        assert!(slots.acquire(&config("healthy"), "a").is_some());
+        assert_eq!(hanging.len(), 40);
+        assert_eq!(all_free(&slots, "healthy").len(), 8);
+    }
+
+    #[test]
+    fn changed_objects_come_before_polls() {
+        let slots = slots();
+        let running = all_free(&slots, "broker");
+        let poll = config("broker");
+        let mut polls: Vec<_> = (0..20)
+            .map(|_| Box::pin(slots.acquire(&poll, Priority::Poll)))
+            .collect();
+        for waiting in &mut polls {
+            assert!(waiting.now_or_never().is_none());
+        }
+        let mut new = Box::pin(slots.acquire(&poll, Priority::Changed));
+        assert!((&mut new).now_or_never().is_none());
+        drop(running.into_iter().next());
+        assert!(new.now_or_never().flatten().is_some(), "before the polls");
+    }
+
+    #[test]
+    fn reconciles_that_ended_while_they_waited_take_no_slot() {
+        let slots = slots();
+        let running = all_free(&slots, "broker");
+        let broker = config("broker");
+        let mut waiting = Box::pin(slots.acquire(&broker, Priority::Poll));
+        assert!((&mut waiting).now_or_never().is_none());
+        drop(waiting);
+        let count = running.len();
+        drop(running);
+        assert_eq!(all_free(&slots, "broker").len(), count);
+    }
+
+    #[test]
+    fn closed_slots_end_what_waits() {
+        let slots = slots();
+        let _running = all_free(&slots, "broker");
+        let broker = config("broker");
+        let mut waiting = Box::pin(slots.acquire(&broker, Priority::Poll));
+        assert!((&mut waiting).now_or_never().is_none());
+        slots.close();
+        assert!(waiting.now_or_never().unwrap().is_none());
+        assert!(try_acquire(&slots, "broker").is_none());
     }
 }

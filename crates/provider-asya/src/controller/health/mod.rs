@@ -61,7 +61,8 @@ pub async fn run(
     }
     let cache = provider.watch_cache.clone();
     let triggers = cache.subscribe_health();
-    let watches = watch::run(client.clone(), cache.clone(), timings.missing_kind_retry);
+    let watches = watch::run(client.clone(), cache.clone(), timings.clone());
+    let heartbeat = provider.heartbeat.clone();
     let (reader, writer) = reflector::store();
     let changes = watcher(Api::<ActorHealth>::all(client), cluster::watch())
         .default_backoff()
@@ -83,7 +84,7 @@ pub async fn run(
         .run(reconcile, error_policy, context)
         .for_each(|_| futures::future::ready(()));
     tokio::select! {
-        () = controller => {}
+        () = heartbeat.watch(CONTROLLER, controller) => {}
         () = watches => {}
         () = environment => {}
         () = managed::prune(&prune_context.states, &store, timings.state_metrics) => {}
@@ -102,6 +103,7 @@ async fn reconcile(
     }
     let start = Instant::now();
     let provider = context.provider.as_ref();
+    let _running = provider.heartbeat.begin(CONTROLLER);
     let mut reconciler = Reconciler::new(provider, &health, context.states.get(&uid));
     let reconciled = reconciler.run().await;
     context.states.put(&uid, reconciler.state);

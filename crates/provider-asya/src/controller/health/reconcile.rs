@@ -140,7 +140,13 @@ impl<'a> Reconciler<'a> {
                 ))
             },
         );
-        self.set_condition(status, ConditionUpdate::synced());
+        self.set_condition(
+            status,
+            match found.outdated {
+                None => ConditionUpdate::synced(),
+                Some(problem) => ConditionUpdate::failed("WatchForbidden", problem),
+            },
+        );
         let unwatched =
             (exists && !observed.is_watched).then_some(self.context.timings.target_poll_interval);
         Ok(verdict.look_again.into_iter().chain(unwatched).min())

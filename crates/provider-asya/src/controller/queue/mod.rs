@@ -11,6 +11,7 @@ use std::future::Future;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use actor::managed::SYNCED;
 use futures::stream::{self, Stream, StreamExt as _};
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef, Store};
@@ -23,12 +24,11 @@ use tokio::time::Instant;
 use self::reconcile::Reconciler;
 use self::state::ObjectState;
 use super::Context;
-use super::connect::{ConfigChange, ConfigKey, SLOT_RETRY};
+use super::connect::{ConfigChange, ConfigKey, Priority, client_key};
 use super::managed::{self, Finished, HasStates, ReconcileError, StateCache, error_policy};
 use crate::cluster;
 use crate::external_create;
 use crate::kinds::Queue;
-use crate::requeue;
 use crate::timings::Timings;
 
 /// Name of the controller in metrics.
@@ -37,6 +37,7 @@ const CONTROLLER: &str = "queue";
 /// What all reconciles of Queues share.
 struct QueueContext {
     provider: Arc<Context>,
+    queues: Store<Queue>,
     states: StateCache<ObjectState>,
 }
 
@@ -73,22 +74,29 @@ pub fn run(
             |queue: &Queue| Some(trigger_hash(queue)),
             PredicateConfig::default(),
         );
-    provider.connector.slots.set_total(usize::from(concurrency));
+    let slots = provider.connector.slots.clone();
+    slots.set_total(usize::from(concurrency));
+    let heartbeat = provider.heartbeat.clone();
     let config_changes = provider.connector.configs.changes();
     let context = Arc::new(QueueContext {
         provider,
+        queues: reader.clone(),
         states: StateCache::default(),
     });
     let (store, prune_context) = (reader.clone(), context.clone());
     let controller = Controller::for_stream(changes, reader.clone())
         .reconcile_on(users(reader.clone(), config_changes))
-        .with_config(Config::default().concurrency(concurrency))
-        .graceful_shutdown_on(shutdown)
+        // Slots limit them, so that reconciles that wait for one are in order of priority.
+        .with_config(Config::default().concurrency(0))
+        .graceful_shutdown_on(async move {
+            shutdown.await;
+            slots.close();
+        })
         .run(reconcile, error_policy, context)
         .for_each(|_| futures::future::ready(()));
     let both = async move {
         tokio::select! {
-            () = controller => {}
+            () = heartbeat.watch(CONTROLLER, controller) => {}
             () = prune(&prune_context, &store) => {}
         }
     };
@@ -103,8 +111,8 @@ async fn prune(context: &QueueContext, store: &Store<Queue>) {
         loop {
             tokio::time::sleep(interval).await;
             let queues = store.state();
-            let configs = queues.iter().map(|queue| ConfigKey::of(queue)).collect();
-            context.provider.connector.retain(&configs);
+            let clients = queues.iter().map(|queue| client_key(queue)).collect();
+            context.provider.connector.retain(&clients);
         }
     };
     tokio::join!(managed::prune(&context.states, store, interval), clients);
@@ -159,24 +167,22 @@ async fn reconcile(
     queue: Arc<Queue>,
     context: Arc<QueueContext>,
 ) -> Result<Action, ReconcileError> {
-    let uid = queue.uid().unwrap_or_default();
     let provider = context.provider.as_ref();
-    // Without a slot the reconcile must not wait here, where it would occupy one of all controllers'.
-    let Some(slot) = provider
-        .connector
-        .slots
-        .acquire(&ConfigKey::of(&queue), &uid)
-    else {
-        return Ok(Action::requeue(requeue::with_jitter(
-            SLOT_RETRY,
-            requeue::chance(),
-            &provider.timings,
-        )));
+    let slots = &provider.connector.slots;
+    let slot = slots
+        .acquire(&ConfigKey::of(&queue), priority(&queue))
+        .await;
+    // The object may have changed since; without a slot the provider ends.
+    let newest = context.queues.get(&ObjectRef::from_obj(queue.as_ref()));
+    let Some((slot, queue)) = slot.zip(newest) else {
+        return Ok(Action::await_change());
     };
     let started = Instant::now();
-    let state = context.states.get(&uid);
+    let _running = provider.heartbeat.begin(CONTROLLER);
+    let state = context.states.get(&queue.uid().unwrap_or_default());
     let mut reconciler = Reconciler::new(provider, queue.as_ref().clone(), state);
-    let outcome = reconciler.run().await;
+    // Boxed, so that a reconcile that waits for a slot is small.
+    let outcome = Box::pin(reconciler.run()).await;
     if let Some(answers) = reconciler.answers() {
         slot.report(answers);
     }
@@ -198,6 +204,19 @@ async fn reconcile(
     )
 }
 
+/// Objects with a spec that was not handled yet come first, and those that are being deleted.
+fn priority(queue: &Queue) -> Priority {
+    let generation = queue.metadata.generation;
+    let conditions = queue.status.conditions.iter();
+    let mut synced = conditions.filter(|condition| condition.type_ == SYNCED);
+    let is_handled = synced.any(|synced| synced.observed_generation == generation);
+    if is_handled && queue.metadata.deletion_timestamp.is_none() {
+        Priority::Poll
+    } else {
+        Priority::Changed
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -214,6 +233,33 @@ mod tests {
         });
         change(&mut queue);
         serde_json::from_value(queue).unwrap()
+    }
+
+    #[test]
+    fn objects_whose_spec_was_not_handled_come_before_polls() {
+        type Change = fn(&mut Value);
+        let handled = |generation: i64| {
+            json!([{"type": "Synced", "status": "True", "reason": "R",
+            "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": generation}])
+        };
+        let cases: [(&str, i64, Change, Priority); 3] = [
+            ("handled", 1, |_| {}, Priority::Poll),
+            ("changed since", 0, |_| {}, Priority::Changed),
+            (
+                "being deleted",
+                1,
+                |queue| queue["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
+                Priority::Changed,
+            ),
+        ];
+        for (reason, generation, change, expected) in cases {
+            let found = queue(|queue| {
+                queue["status"] = json!({"conditions": handled(generation)});
+                change(queue);
+            });
+            assert_eq!(priority(&found), expected, "{reason}");
+        }
+        assert_eq!(priority(&queue(|_| {})), Priority::Changed, "new");
     }
 
     #[test]

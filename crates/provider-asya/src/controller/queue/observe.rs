@@ -1,5 +1,6 @@
 //! The first half of a reconcile: observe the queue, decide what to do, report what was observed.
 
+use actor::labels;
 use actor::queue::Location;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -13,7 +14,7 @@ use crate::counters::{self, Counters};
 use crate::external_create;
 use crate::plan::{self, Adoption, PlanInput, Step};
 use crate::policies::Policies;
-use crate::transport::{Depth, Drift, DriftKind, Observation, ObservedQueue};
+use crate::transport::{Depth, Drift, DriftKind, Observation, ObservedQueue, Ownership};
 
 impl Reconciler<'_> {
     /// Observes the queue, as deep as needed, and decides.
@@ -143,6 +144,14 @@ impl Reconciler<'_> {
         }
     }
 
+    /// Records the owner of a queue that has the owner tag of this object.
+    pub(super) fn report_owner(&mut self, observed: &ObservedQueue, connection: &Connection) {
+        if observed.owner == Ownership::OwnedBy(connection.owner_tag.to_string()) {
+            let at_provider = &mut self.managed.status.at_provider;
+            at_provider.owner_id = Some(connection.owner_id.clone());
+        }
+    }
+
     /// Writes what was observed into the new status.
     pub(super) fn report(&mut self, observed: &ObservedQueue) {
         let at_provider = &mut self.managed.status.at_provider;
@@ -155,6 +164,8 @@ impl Reconciler<'_> {
         if let Some(delays) = &observed.retry_delays {
             at_provider.retry_delays_seconds.clone_from(delays);
         }
+        self.report_consumers(observed);
+        let at_provider = &mut self.managed.status.at_provider;
         let written = Counters::read(at_provider);
         let Some((interval, counters)) = self.counters.zip(observed.counters) else {
             Counters::write(None, at_provider);
@@ -169,6 +180,54 @@ impl Reconciler<'_> {
             Counters::write(Some(counters), at_provider);
             self.state.counted = Some(Instant::now());
         }
+    }
+}
+
+impl Reconciler<'_> {
+    /// Sets the condition `NoConsumer` once messages have waited for
+    /// [`Timings::unconsumed_for`](crate::timings::Timings::unconsumed_for) though a pod is ready.
+    fn report_consumers(&mut self, observed: &ObservedQueue) {
+        let timings = &self.context.timings;
+        let Some((queued, consumers)) = observed
+            .counters
+            .map(|counters| counters.queued)
+            .zip(observed.consumers)
+        else {
+            return;
+        };
+        let ready = if queued > 0 && consumers == 0 {
+            self.ready_pods()
+        } else {
+            0
+        };
+        if ready == 0 {
+            self.state.unconsumed_since = None;
+            self.managed
+                .set_condition(ConditionUpdate::no_consumer(None));
+            return;
+        }
+        let since = *self.state.unconsumed_since.get_or_insert_with(Instant::now);
+        // The next poll must not wait for the usual one.
+        let poll = timings.unconsumed_poll;
+        self.counters = Some(self.counters.map_or(poll, |interval| interval.min(poll)));
+        if since.elapsed() >= timings.unconsumed_for {
+            let message = format!(
+                "messages wait and nobody consumes the queue, though {ready} of the actor's pods {} ready: see the \
+                 log of the sidecar",
+                if ready == 1 { "is" } else { "are" }
+            );
+            self.managed
+                .set_condition(ConditionUpdate::no_consumer(Some(message)));
+        }
+    }
+
+    /// Number of ready pods of the actor that the object is labelled with; 0 where they are not known.
+    fn ready_pods(&self) -> usize {
+        let labels = self.queue().labels();
+        labels.get(labels::ACTOR).map_or(0, |actor| {
+            let namespace = self.queue().namespace().unwrap_or_default();
+            self.context.watch_cache.ready_pods(&namespace, actor)
+        })
     }
 }
 

@@ -163,6 +163,7 @@ impl<'a> Reconciler<'a> {
         let name = self.external_name().await?;
         self.check_name(&policies, &name)?;
         let connection = self.connect(&name).await?;
+        self.check_owner_id(&policies, &connection.owner_id)?;
         self.counters = connection.counters;
         let unsafe_password = connection.unsafe_password.clone();
         self.managed
@@ -175,6 +176,7 @@ impl<'a> Reconciler<'a> {
         }
         if let Some(observed) = observed.as_ref().filter(|_| !is_refused) {
             self.report(observed);
+            self.report_owner(observed, &connection);
             if !self.managed.is_deleted() {
                 self.publish(observed, &name).await?;
             }
@@ -247,6 +249,31 @@ impl<'a> Reconciler<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses another owner than the recorded one, unless the object only observes. The queue has the
+    /// former owner's tag, so a deletion would leave it behind.
+    fn check_owner_id(&self, policies: &Policies, now: &str) -> Result<(), Failure> {
+        let recorded = self.managed.old.at_provider.owner_id.as_deref();
+        let Some(recorded) = recorded.filter(|recorded| *recorded != now) else {
+            return Ok(());
+        };
+        if policies.only_observe() {
+            return Ok(());
+        }
+        let config = &self.queue().spec.provider_config_ref;
+        Err(Failure {
+            event: "CannotObserveExternalResource",
+            reason: "QueueOwnerChanged",
+            message: format!(
+                "the queue belongs to owner {recorded:?}, and {} {:?} now has owner {now:?}, so nothing is changed or \
+                 deleted: set `ownerID: {recorded}` there{}",
+                config.kind,
+                config.name,
+                self.way_out()
+            ),
+            requeue: Requeue::Poll,
+        })
     }
 
     /// The failure of an object whose queue would be another one than before.

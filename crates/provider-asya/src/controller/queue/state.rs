@@ -20,6 +20,8 @@ pub(super) struct ObjectState {
     pub(super) dead_letters: Option<(u64, Instant)>,
     /// When counters were written last.
     pub(super) counted: Option<Instant>,
+    /// Since when messages are observed to wait without a consumer, though pods are ready.
+    pub(super) unconsumed_since: Option<Instant>,
     /// Since when the queue is observed empty.
     pub(super) empty_since: Option<Instant>,
     /// Drift that a quick observation shows and a full one had no remedy for.

@@ -60,6 +60,11 @@ impl<V: PartialEq> Index<V> {
         groups.flat_map(|(key, group)| group.values().map(move |value| (key, value)))
     }
 
+    /// Namespace and name of every object.
+    pub(in crate::controller) fn objects(&self) -> impl Iterator<Item = &(String, String)> {
+        self.keys.keys()
+    }
+
     /// The names of the objects of a key.
     pub(in crate::controller) fn names(&self, key: &IndexKey) -> impl Iterator<Item = &String> {
         self.groups.get(key).into_iter().flat_map(BTreeMap::keys)

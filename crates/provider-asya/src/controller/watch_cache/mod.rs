@@ -47,11 +47,20 @@ pub(in crate::controller) struct Indexes {
     by_actor: Index<()>,
     by_workload: Index<()>,
     /// Why a kind cannot be watched, by its plural.
-    problems: BTreeMap<&'static str, String>,
+    problems: BTreeMap<&'static str, WatchProblem>,
     /// Receiver of the ActorHealth objects that a change concerns.
     health: Option<UnboundedSender<ObjectRef<ActorHealth>>>,
     /// Receiver of workloads whose objects or scalers have changed.
     workloads: Option<UnboundedSender<IndexKey>>,
+}
+
+/// Why a kind cannot be watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::controller) struct WatchProblem {
+    /// One line: what failed.
+    pub(in crate::controller) message: String,
+    /// Whether the provider has no right to: nothing but a grant ends this.
+    pub(in crate::controller) is_denied: bool,
 }
 
 /// Cached objects of one actor.
@@ -63,6 +72,8 @@ pub(in crate::controller) struct ActorSnapshot {
     pub(in crate::controller) revisions: Vec<Revision>,
     /// None while the cache is not synced.
     pub(in crate::controller) scalers: Option<Vec<Scaler>>,
+    /// Why the cache is out of date, as a message: a right to watch was removed.
+    pub(in crate::controller) outdated: Option<String>,
 }
 
 /// The caches are not synced; the error of the watch, where there is one.
@@ -119,6 +130,16 @@ impl WatchCache {
         Some(scalers.collect())
     }
 
+    /// Number of ready pods of an actor; 0 while the cache is not synced.
+    pub(in crate::controller) fn ready_pods(&self, namespace: &str, actor: &str) -> usize {
+        let key = IndexKey {
+            namespace: namespace.to_owned(),
+            name: actor.to_owned(),
+        };
+        let indexes = self.lock();
+        indexes.pods.get(&key).filter(|pod| pod.is_ready()).count()
+    }
+
     /// Applies an event of a watched kind.
     pub(in crate::controller) fn apply<V: PartialEq>(
         &self,
@@ -128,9 +149,18 @@ impl WatchCache {
         by: IndexBy,
     ) {
         let mut indexes = self.lock();
-        indexes.problems.remove(kind);
+        // A list that begins has not been answered yet.
+        let is_answered = !matches!(event, Event::Init);
+        let solved = indexes.problems.get(kind).filter(|_| is_answered);
+        let was_denied = solved.is_some_and(|problem| problem.is_denied);
+        if is_answered {
+            indexes.problems.remove(kind);
+        }
         let changed = slot(&mut indexes).apply(event);
         Self::trigger(&indexes, &changed, by);
+        if was_denied {
+            Self::trigger_all(&indexes);
+        }
     }
 
     /// Removes the objects of a kind that is not served.
@@ -145,8 +175,13 @@ impl WatchCache {
     }
 
     /// Records that a kind cannot be watched at present.
-    pub(in crate::controller) fn fail(&self, kind: &'static str, problem: String) {
-        self.lock().problems.insert(kind, problem);
+    pub(in crate::controller) fn fail(&self, kind: &'static str, problem: WatchProblem) {
+        let mut indexes = self.lock();
+        let is_denied = problem.is_denied;
+        let before = indexes.problems.insert(kind, problem);
+        if is_denied && !before.is_some_and(|before| before.is_denied) {
+            Self::trigger_all(&indexes);
+        }
     }
 
     /// Applies an event of the ActorHealth objects themselves.
@@ -189,8 +224,10 @@ impl WatchCache {
             && indexes.revisions.is_complete();
         if !is_complete {
             let problem = REQUIRED.iter().find_map(|kind| indexes.problems.get(kind));
-            return Err(NotSynced(problem.cloned()));
+            return Err(NotSynced(problem.map(|problem| problem.message.clone())));
         }
+        let mut problems = indexes.problems.values();
+        let denied = problems.find(|problem| problem.is_denied);
         let key = |name: String| IndexKey {
             namespace: namespace.to_owned(),
             name,
@@ -211,6 +248,12 @@ impl WatchCache {
             workload: workloads.next().cloned(),
             revisions: indexes.revisions.get(&workload).cloned().collect(),
             scalers: scalers_known.then(|| scalers.cloned().collect()),
+            outdated: denied.map(|denied| {
+                format!(
+                    "{}; this status is of before: grant the provider the rights of install/provider-asya/rbac.yaml",
+                    denied.message
+                )
+            }),
         })
     }
 
@@ -227,6 +270,14 @@ impl WatchCache {
             if by == IndexBy::Workload {
                 send(indexes.workloads.as_ref(), key.clone());
             }
+        }
+    }
+
+    /// Triggers every ActorHealth.
+    fn trigger_all(indexes: &Indexes) {
+        for (namespace, name) in indexes.by_actor.objects() {
+            let health = ObjectRef::new(name).within(namespace);
+            send(indexes.health.as_ref(), health);
         }
     }
 

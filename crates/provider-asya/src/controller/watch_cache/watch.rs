@@ -20,20 +20,33 @@ use serde::de::DeserializeOwned;
 
 use super::index::{Entry, Index};
 use super::views::{DeploymentView, HpaView, PodView, ScaledObjectView, StatefulSetView, View};
-use super::{IndexBy, Indexes, WatchCache};
+use super::{IndexBy, Indexes, WatchCache, WatchProblem};
 use crate::cluster;
 use crate::crd_gate;
+use crate::timings::Timings;
 
 /// CustomResourceDefinition of KEDA's kind.
 const SCALED_OBJECTS: &str = "scaledobjects.keda.sh";
 
-/// A watch ended because the kind is not served.
-struct NotServed;
+/// Longest time that kube's watcher leaves a watch open, in seconds.
+const RENEWAL_MAX: u32 = 294;
 
-/// Watches everything; never returns. `retry` is the interval at which a kind that is not served, such
-/// as KEDA's, is looked up.
-pub(in crate::controller) async fn run(client: Client, cache: Arc<WatchCache>, retry: Duration) {
-    let of_actors = || cluster::watch().labels(labels::ACTOR);
+/// Why a watch ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WatchEnd {
+    /// The kind is not served.
+    NotServed,
+    /// The provider has no right to watch it. The next watch lists again, which shows when the right is
+    /// granted.
+    Denied,
+}
+
+/// Watches everything; never returns.
+pub(in crate::controller) async fn run(client: Client, cache: Arc<WatchCache>, timings: Timings) {
+    let retry = timings.missing_kind_retry;
+    let renewal = u32::try_from(timings.watch_renewal.as_secs()).unwrap_or(u32::MAX);
+    let all = || cluster::watch().timeout(renewal.clamp(1, RENEWAL_MAX));
+    let of_actors = || all().labels(labels::ACTOR);
     let (client, cache) = (&client, cache.as_ref());
     futures::join!(
         watch_served::<PodView>(
@@ -70,13 +83,13 @@ pub(in crate::controller) async fn run(client: Client, cache: Arc<WatchCache>, r
         ),
         watch_served::<HpaView>(
             client,
-            cluster::watch(),
+            all(),
             cache,
             |indexes| &mut indexes.hpas,
             IndexBy::Workload,
             retry
         ),
-        scaled_objects(client, cache, retry),
+        scaled_objects(client, all(), cache, retry),
     );
 }
 
@@ -94,20 +107,26 @@ async fn watch_served<K>(
     K::Value: PartialEq,
 {
     loop {
-        let NotServed = follow::<K>(client, &config, cache, slot, by).await;
-        tracing::warn!(kind = %K::kind(&()), "the API server does not serve a required kind");
+        if follow::<K>(client, &config, cache, slot, by).await == WatchEnd::NotServed {
+            tracing::warn!(kind = %K::kind(&()), "the API server does not serve a required kind");
+        }
         tokio::time::sleep(retry).await;
     }
 }
 
 /// Watches `ScaledObject`s while they are served.
-async fn scaled_objects(client: &Client, cache: &WatchCache, retry: Duration) {
-    let config = cluster::watch();
+async fn scaled_objects(
+    client: &Client,
+    config: watcher::Config,
+    cache: &WatchCache,
+    retry: Duration,
+) {
     loop {
         let slot: fn(&mut Indexes) -> &mut Index<_> = |indexes| &mut indexes.scaled_objects;
-        let NotServed =
-            follow::<ScaledObjectView>(client, &config, cache, slot, IndexBy::Workload).await;
-        cache.clear(slot, IndexBy::Workload);
+        let end = follow::<ScaledObjectView>(client, &config, cache, slot, IndexBy::Workload).await;
+        if end == WatchEnd::NotServed {
+            cache.clear(slot, IndexBy::Workload);
+        }
         tokio::time::sleep(retry).await;
         crd_gate::wait_until_served(client, &[SCALED_OBJECTS]).await;
     }
@@ -119,7 +138,7 @@ async fn follow<K>(
     cache: &WatchCache,
     slot: fn(&mut Indexes) -> &mut Index<K::Value>,
     by: IndexBy,
-) -> NotServed
+) -> WatchEnd
 where
     K: View + Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     K: Clone + DeserializeOwned + Debug + Send + 'static,
@@ -132,14 +151,19 @@ where
         match event.map(entry) {
             Ok(Some(event)) => cache.apply(kind, event, slot, by),
             Ok(None) => {}
-            Err(error) if is_not_served(&error) => return NotServed,
+            Err(error) if code(&error) == Some(404) => return WatchEnd::NotServed,
             Err(error) => {
                 tracing::warn!(%error, kind, "cannot watch");
-                cache.fail(kind, format!("cannot watch {kind}: {}", cause(&error)));
+                let is_denied = matches!(code(&error), Some(401 | 403));
+                let message = format!("cannot watch {kind}: {}", cause(&error));
+                cache.fail(kind, WatchProblem { message, is_denied });
+                if is_denied {
+                    return WatchEnd::Denied;
+                }
             }
         }
     }
-    NotServed
+    WatchEnd::NotServed
 }
 
 fn plural<K: Resource<DynamicType = ()>>() -> &'static str {
@@ -168,12 +192,12 @@ fn cause(error: &watcher::Error) -> String {
     }
 }
 
-/// IndexBy the code: for a group that it does not know, the API server answers in plain text,
-/// which has no reason.
-fn is_not_served(error: &watcher::Error) -> bool {
-    matches!(
-        error,
+/// Status code of a refused list or watch. For a group that the API server does not know it answers in
+/// plain text, which has no reason.
+fn code(error: &watcher::Error) -> Option<u16> {
+    match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 404
-    )
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => Some(status.code),
+        _ => None,
+    }
 }

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, StatusCode};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::Full;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -18,10 +18,10 @@ use prometheus_client::metrics::counter::Counter;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::answer::{AnswerBody, Reader};
 use super::connector::connector;
 use super::limited_json;
 use crate::text;
-
 use crate::transport::TransportError;
 use crate::transport::limit::{Rate, RateLimit};
 
@@ -61,6 +61,7 @@ pub struct Api {
     authorization: HeaderValue,
     time_limit: Duration,
     rate: Arc<RateLimit>,
+    reader: Reader,
 }
 
 /// A successful answer.
@@ -111,6 +112,7 @@ impl Api {
             authorization,
             time_limit,
             rate,
+            reader: Reader::default(),
         })
     }
 
@@ -233,7 +235,7 @@ impl Api {
         path: &[&str],
         body: Option<&Value>,
         answer_max: usize,
-    ) -> Result<(StatusCode, Bytes), TransportError> {
+    ) -> Result<(StatusCode, AnswerBody), TransportError> {
         self.exchange_at(method, &encoded(path), body, answer_max)
             .await
     }
@@ -245,7 +247,7 @@ impl Api {
         path: &str,
         body: Option<&Value>,
         answer_max: usize,
-    ) -> Result<(StatusCode, Bytes), TransportError> {
+    ) -> Result<(StatusCode, AnswerBody), TransportError> {
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
         let request = Request::builder()
             .method(method.clone())
@@ -262,11 +264,9 @@ impl Api {
                 .await
                 .map_err(|error| self.unreachable(&error))?;
             let status = response.status();
-            let body = Limited::new(response.into_body(), answer_max)
-                .collect()
-                .await
-                .map_err(|error| self.unreachable(error.as_ref()))?;
-            Ok((status, body.to_bytes()))
+            let body = self.reader.read(response.into_body(), answer_max).await;
+            let body = body.map_err(|error| self.unreachable(error.as_ref()))?;
+            Ok((status, body))
         };
         tokio::time::timeout(self.time_limit, exchange)
             .await

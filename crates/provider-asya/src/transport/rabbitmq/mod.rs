@@ -1,5 +1,6 @@
 //! Queues on RabbitMQ, through the management API.
 
+mod answer;
 pub mod api;
 mod connector;
 pub mod definition;

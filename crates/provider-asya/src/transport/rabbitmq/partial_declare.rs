@@ -49,14 +49,12 @@ impl UncountedQueues {
     /// have been counted in between, so the time starts again.
     fn uncounted_for(&self, vhost: &str, queue: &str, now: Instant, gap: Duration) -> Duration {
         let mut uncounted_queues = self.lock();
+        uncounted_queues.retain(|_, uncounted| now.duration_since(uncounted.last) <= gap);
         let key = (vhost.to_owned(), queue.to_owned());
         let uncounted = uncounted_queues.entry(key).or_insert(Uncounted {
             first: now,
             last: now,
         });
-        if now.duration_since(uncounted.last) > gap {
-            uncounted.first = now;
-        }
         uncounted.last = now;
         now.duration_since(uncounted.first)
     }

@@ -5,6 +5,7 @@ mod calls;
 mod codes;
 mod credentials;
 pub mod errors;
+pub mod limited_answers;
 mod queue;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,9 @@ pub const OWNER_TAG: &str = "asya-owner";
 
 /// Longest name of a queue.
 const NAME_MAX: usize = actor::names::SQS_QUEUE_MAX;
+
+/// Most URLs that are cached of one service. An unknown one costs a call.
+const URLS_MAX: usize = 20_000;
 
 /// Rate limit of calls on tags of an account in one region, including creation with tags. AWS allows 30
 /// per second, which a burst and the rate of one second add up to.
@@ -187,7 +191,11 @@ impl Service {
     }
 
     fn cache_url(&self, name: &str, url: String) {
-        self.urls_lock().insert(name.to_owned(), url);
+        let mut urls = self.urls_lock();
+        if urls.len() >= URLS_MAX {
+            urls.clear();
+        }
+        urls.insert(name.to_owned(), url);
     }
 
     fn forget_url(&self, name: &str) {

@@ -10,6 +10,7 @@
 
 pub mod api_faults;
 pub mod binding_fixture;
+pub mod black_hole;
 pub mod cases;
 pub mod certificates;
 pub mod fake;

@@ -4,13 +4,14 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Event, Namespace, Secret};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Resource};
-use provider_asya::controller::{Context, config, queue};
+use provider_asya::controller::{Context, config, health, queue};
 use provider_asya::kinds::{ClusterProviderConfig, ProviderConfig, Queue};
 use provider_asya::metrics::Metrics;
 use provider_asya::timings::Timings;
@@ -59,13 +60,29 @@ pub struct ProviderFixture {
 impl ProviderFixture {
     /// Starts all of it.
     pub async fn start(timings: Timings) -> Self {
+        Self::start_as(timings, false).await
+    }
+
+    /// Starts all of it, with the controller that watches pods.
+    pub async fn start_with_health(timings: Timings) -> Self {
+        Self::start_as(timings, true).await
+    }
+
+    async fn start_as(timings: Timings, watches_pods: bool) -> Self {
         let cluster = Cluster::start().await;
         cluster.install_kinds().await;
         let client = cluster.client().await;
         let metrics = Arc::new(Metrics::new());
         let api_faults = ApiFaults::default();
         let of_provider = client_behind(&api_faults, &cluster).await;
-        let controllers = tokio::spawn(control(of_provider, timings, metrics.clone()));
+        let own_metrics = metrics.clone();
+        let controllers = tokio::spawn(async move {
+            if watches_pods {
+                control_with_health(of_provider, timings, own_metrics).await;
+            } else {
+                control(of_provider, timings, own_metrics).await;
+            }
+        });
         Self {
             client,
             metrics,
@@ -122,8 +139,19 @@ async fn client_behind(faults: &ApiFaults, cluster: &Cluster) -> Client {
     builder.expect("a client").with_layer(faults).build()
 }
 
-async fn control(client: Client, timings: Timings, metrics: Arc<Metrics>) {
+/// The controllers of Queues and configs.
+pub async fn control(client: Client, timings: Timings, metrics: Arc<Metrics>) {
+    let context = Context::new(client, PROVIDER_NAMESPACE, timings, metrics);
+    control_in(Arc::new(context)).await;
+}
+
+async fn control_with_health(client: Client, timings: Timings, metrics: Arc<Metrics>) {
     let context = Arc::new(Context::new(client, PROVIDER_NAMESPACE, timings, metrics));
+    let never = futures::future::pending::<()>().shared();
+    tokio::join!(control_in(context.clone()), health::run(context, 4, never));
+}
+
+async fn control_in(context: Arc<Context>) {
     let never = || futures::future::pending::<()>();
     let (_store, queues) = queue::run(context.clone(), 16, never());
     tokio::join!(

@@ -49,6 +49,7 @@ pub(super) fn observed(
         owner: ownership(queue, related),
         location,
         counters: counters(queue),
+        consumers: queue["consumers"].as_u64(),
         unusable: unusable(queue),
         drift: fixed_differences(definition, version, queue),
         ..ObservedQueue::default()
