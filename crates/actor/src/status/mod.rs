@@ -89,7 +89,7 @@ impl StatusReason {
             Self::PendingResources => "no node has room for a pod",
             Self::ImagePullError => "an image cannot be pulled",
             Self::RuntimeError => "the handler's container crashes",
-            Self::SidecarError => "the sidecar crashes",
+            Self::SidecarError => "the sidecar crashes, or takes no messages though it is ready",
             Self::VolumeError => "a volume cannot be mounted",
             Self::ConfigError => "the spec is invalid, or a ConfigMap or Secret is missing",
         }

@@ -54,6 +54,7 @@ pub const REASONS: &[(ConditionType, &[Reason])] = conditions! {
         False ReconcileError: "the provider's last reconcile of the queue failed", "the message begins with the operation; see docs/transports.md";
         False QueueNotOwned: "the queue exists and has no ownership tag", "use another name, or `queue.adopt`";
         False QueueOwnedByAnother: "the queue has another owner's tag", "use another name, or delete the owner that the message names";
+        False QueueOwnerChanged: "the ProviderConfig has another ownerID than when the queue was created", "set the ownerID that the message names";
         False QueueLocationChanged: "config or name point to another place than the queue's", "point them back; to move: drain, delete, create";
         False QueueDeletedRecently: "SQS keeps the name of a deleted queue for 60 s", "wait; the provider retries after 65 s";
         False Unavailable: "the queue exists and cannot be used", "follow the message";
@@ -68,7 +69,7 @@ pub const REASONS: &[(ConditionType, &[Reason])] = conditions! {
         False ConfigError: "the spec is invalid, or a ConfigMap or Secret is missing", "follow the message";
         False VolumeError: "a volume cannot be mounted", "create or bind what the message names";
         False ImagePullError: "an image cannot be pulled", "check name, registry and `imagePullSecrets`";
-        False SidecarError: "the sidecar crashes", "read its log; usually the transport's address or credentials are wrong";
+        False SidecarError: "the sidecar crashes, or messages wait for two minutes that no ready pod takes", "read its log; usually the transport's address or credentials are wrong";
         False RuntimeError: "the handler's container crashes", "read its log; usually an import fails";
         False PendingResources: "no node has room for a pod", "use smaller requests, other nodes, or a toleration";
         False WorkloadError: "another container crashes, or a pod has no sandbox", "read the log of the container that the message names";

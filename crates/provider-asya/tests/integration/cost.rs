@@ -254,3 +254,23 @@ fn changes_by_hand_are_repaired_by_the_next_quick_observation() {
         one_call_is_made_per_reconcile_and_nothing_is_written(fixture).await;
     });
 }
+
+/// As on Amazon MQ: the broker merges the operator's policy into what it reports of a queue.
+#[test]
+fn an_operator_policy_costs_no_more_calls() {
+    FIXTURE.run_alone(async |fixture| {
+        let api = &fixture.rabbitmq.api;
+        let path = ["operator-policies", "/", "limits"];
+        let policy = json!({"pattern": ".*", "apply-to": "queues", "priority": 9,
+            "definition": {"message-ttl": 3_600_000, "max-length": 100_000}});
+        assert!(api.put(&path, &policy).await.unwrap());
+        rig::until("the operator policy applies", || async {
+            let queue = fixture.rabbitmq.read(&["queues", "/", "rabbitmq"]).await;
+            (queue["operator_policy"] == "limits").then_some(())
+        })
+        .await;
+        fixture.until_at_rest().await;
+        one_call_is_made_per_reconcile_and_nothing_is_written(fixture).await;
+        api.delete(&path).await.unwrap();
+    });
+}

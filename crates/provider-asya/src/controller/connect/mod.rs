@@ -171,14 +171,15 @@ impl Connector {
             Some(interval) => actor::duration::parse(interval)
                 .map_err(|error| format!("countersInterval of {}: {error}", config.display()))?,
         };
+        let owner_id = config.owner_id().to_owned();
         Ok(Connection {
             external,
             owner_tag,
-            config: config.version.clone(),
+            config: config.version,
             counters: (!counters.is_zero()).then_some(counters),
             may_adopt: config.cluster.is_none_or(|cluster| cluster.allow_adopt),
             unsafe_password,
-            owner_id: owner_id.to_owned(),
+            owner_id,
         })
     }
 
