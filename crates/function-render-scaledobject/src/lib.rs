@@ -121,10 +121,10 @@ pub fn step(call: &mut Call) -> Result<(), StepError> {
 /// failure costs a reconcile.
 ///
 /// Objects that were composed once are never left out again, also if the API server refused them:
-/// core has references to them. An XR without a uid was read from a file, so that everything is
+/// core has references to them. An XR without a creationTimestamp was read from a file, so that everything is
 /// rendered.
 fn awaits_queue(call: &Call) -> bool {
-    if value::text(call.xr(), &["metadata", "uid"]).is_none()
+    if value::text(call.xr(), &["metadata", "creationTimestamp"]).is_none()
         || call.desired(queue::RESOURCE_NAME).is_none()
         || call.has_reference(KEDA_API_VERSION, "ScaledObject")
     {
