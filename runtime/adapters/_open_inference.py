@@ -80,7 +80,7 @@ class OpenInference(Adapter):
 
     def explained(self, deadline, call, failure):
         """The failure as it is, or as what it means: MLServer answers 400 and others 404 while
-        they load a model, and that is no fault of the request."""
+        they load a model, and that is not an error of the request."""
         if isinstance(failure, TargetRefused) and failure.status in (400, 404):
             if self.is_loading(deadline, call):
                 text = f"the model is not ready: {failure}"

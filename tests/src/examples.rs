@@ -20,7 +20,7 @@ pub struct Example {
     pub folder: PathBuf,
 }
 
-/// What rendering an example gives.
+/// Result of rendering an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expectation {
     /// The file with the documents that are rendered.
@@ -54,7 +54,7 @@ pub fn all() -> Vec<Example> {
 }
 
 impl Example {
-    /// What rendering must give.
+    /// Expected result of rendering.
     ///
     /// # Panics
     /// If the example names neither, or both.

@@ -32,7 +32,7 @@ const PATH: &str = "asya";
 /// Where functions listen.
 const PORT: u16 = 9443;
 
-/// What a user of the packages applies first.
+/// Manifests that a user of the packages applies first.
 const ALWAYS: [&str; 5] = [
     "crossplane/rbac.yaml",
     "functions/runtime-config.yaml",
@@ -243,7 +243,7 @@ impl Stack {
     }
 }
 
-/// Whether a package is unpacked and, if it has a program, that runs.
+/// Returns whether a package is unpacked and, if it has a program, that runs.
 fn is_healthy(package: &Value) -> bool {
     ["Installed", "Healthy"]
         .iter()

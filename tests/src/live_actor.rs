@@ -66,7 +66,7 @@ impl<'a> Live<'a> {
         live
     }
 
-    /// Whether there is an object of each kind.
+    /// Returns whether there is an object of each kind.
     pub async fn has_all_objects(&self) -> bool {
         let found = self.objects().await;
         let has = |kind: &str| found.keys().any(|name| name.starts_with(kind));
@@ -117,7 +117,7 @@ impl<'a> Live<'a> {
         observed.unwrap_or_else(|error| panic!("{error}\n{}", self.stack.log()))
     }
 
-    /// Whether an actor reports that it cannot work, with the status and message of a case.
+    /// Returns whether an actor reports that it cannot work, with the status and message of a case.
     pub fn reports(actor: &Value, case: &Value) -> bool {
         let status = case["status"].as_str().expect("a status");
         let part = case["message"].as_str().expect("a message");
@@ -141,7 +141,7 @@ impl<'a> Live<'a> {
         .await;
     }
 
-    /// What `kubectl get asya` prints of it, with these arguments.
+    /// Output of `kubectl get asya` for the actor, with these arguments.
     pub async fn shown(&self, args: &[&str]) -> BTreeMap<String, String> {
         columns(&self.table(args).await)
     }

@@ -1,4 +1,4 @@
-//! What the documents show: manifests, with where they stand.
+//! Manifests in the documentation, with their positions.
 
 use std::fs;
 use std::path::{Path, PathBuf};

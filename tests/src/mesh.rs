@@ -29,7 +29,7 @@ pub const STEPS: [&str; 3] = ["first", "second", "third"];
 /// Those at which routes end.
 pub const ENDS: [&str; 2] = ["x-sink", "x-sump"];
 
-/// What differs between two renderings of the same actors.
+/// Differences between two renderings of the same actors.
 #[derive(Debug, Clone)]
 pub struct Flavor {
     /// The one timeout, as a Go duration.
@@ -70,7 +70,7 @@ pub struct Mesh {
     folder: TempDir,
 }
 
-/// What was rendered for one actor.
+/// Rendered objects of one actor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
     /// The actor's name.
@@ -138,7 +138,7 @@ impl Mesh {
         self.provider = Some(Provider::start(&self.cluster.kubeconfig(), &[]));
     }
 
-    /// What a platform team applies. The settings, which Crossplane would store, become a file.
+    /// Applies the objects of a platform team. The settings, which Crossplane would store, become a file.
     async fn apply_platform(&mut self) {
         let text = self.filled("tests/story/platform.yaml");
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace",

@@ -33,11 +33,11 @@ pub struct Page {
 pub struct Block {
     /// Page and line.
     pub place: String,
-    /// What stands behind the fence.
+    /// Info string of the fence.
     pub language: String,
-    /// What is in it.
+    /// Content.
     pub text: String,
-    /// Whether nothing but empty lines is between it and the block before.
+    /// True if nothing but empty lines is between it and the block before.
     pub follows: bool,
 }
 

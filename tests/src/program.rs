@@ -64,7 +64,7 @@ pub fn assert_same(what: &str, expected: Vec<Value>, actual: Vec<Value>) {
     );
 }
 
-/// What a program wrote to its standard error.
+/// Standard error of a program.
 pub fn talk(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).trim().to_owned()
 }

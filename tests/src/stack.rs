@@ -246,7 +246,7 @@ impl Stack {
         provider.reconciliations("actorhealth")
     }
 
-    /// What `kubectl` prints.
+    /// Output of `kubectl`.
     ///
     /// # Panics
     /// When it fails.

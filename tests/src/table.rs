@@ -1,4 +1,4 @@
-//! What `kubectl get` prints of one object.
+//! Rows that `kubectl get` prints for one object.
 
 use std::collections::BTreeMap;
 

@@ -70,7 +70,7 @@ fn files(name: &str) -> Vec<PathBuf> {
 #[derive(Debug)]
 pub struct Refused {
     file: PathBuf,
-    /// What is asked of it: `reason`, `expected`, where the API server has another message than the
+    /// Expectations: `reason`, `expected`, where the API server has another message than the
     /// crossplane CLI `expectedOfServer`, and, where only one of them can know, `definitions`.
     verdict: Value,
     /// The actor.
@@ -90,7 +90,7 @@ impl Refused {
         }
     }
 
-    /// Whether that definition can know.
+    /// Returns whether that definition can know.
     pub fn is_judged_by(&self, definition: &str) -> bool {
         match self.verdict["definitions"].as_array() {
             Some(named) => named.iter().any(|name| name == definition),
@@ -107,7 +107,7 @@ impl Refused {
         self
     }
 
-    /// Whether each expected message, and no other, is among the errors; what is wrong if not.
+    /// Returns whether each expected message, and no other, is among the errors; what is wrong if not.
     ///
     /// # Errors
     /// Then.

@@ -1,4 +1,4 @@
-//! What a function's server makes of clients that are broken, slow, many or hostile: whatever
+//! Behaviour of a function's server with broken, slow, many or hostile clients: whatever
 //! they do, it continues to serve the others, and its memory stays bounded.
 
 use std::collections::HashMap;
@@ -187,7 +187,7 @@ async fn thousands_of_idle_connections_do_not_stop_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_without_a_free_descriptor_serves_again_when_there_is_one() {
+async fn a_function_serves_again_once_a_descriptor_is_free() {
     let function = Function::start_limited(PROGRAMS[0], "--nofile=64");
     // More than it can have. The kernel holds the others until it takes them, and no more than 128.
     let many: Vec<TcpStream> = (0..120)

@@ -83,7 +83,7 @@ async fn a_client_needs_a_certificate_of_crossplanes_authority() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_does_not_take_a_function_whose_certificate_has_expired() {
+async fn a_client_refuses_a_function_with_an_expired_certificate() {
     let ours = Authority::new();
     let expired = ours.sign_expired(SERVER, "serverAuth");
     let crossplane = ours.sign(CLIENT, "clientAuth");

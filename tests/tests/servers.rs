@@ -97,7 +97,7 @@ async fn every_function_reports_health_its_services_and_metrics() {
     }
 }
 
-/// What the reference of metrics is made of.
+/// Source of the reference of metrics.
 const METRICS: &str = include_str!("../../crates/function-kit/src/metrics.txt");
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! What the API server accepts as an AsyncActor and what it refuses, judged by the
+//! AsyncActors that the API server accepts and refuses, judged by the
 //! real `crossplane resource validate`: schema, unknown fields and rules.
 //!
 //! `validation/accepted/` holds actors, `validation/refused/` actors with the
@@ -17,7 +17,7 @@ use tests::validation::{
     DEFINITIONS, Refused, accepted, accepted_examples, definition_file, document, refused,
 };
 
-/// What is wrong with each object, by these definitions of kinds.
+/// Errors of each object, by these definitions of kinds.
 fn judge(definitions: &[PathBuf], objects: &[Value]) -> Vec<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("objects.yaml");

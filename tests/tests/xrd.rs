@@ -14,7 +14,7 @@ use test_cluster::{components, namespace, objects, until};
 use tests::examples::{self, documents};
 use tests::validation::{self, DEFINITIONS, Refused, definition_file, document};
 
-/// What core fills in beside what it fills in for composite resources.
+/// Fields that core sets on claims only.
 const OF_CLAIMS: [&str; 2] = ["compositeDeletePolicy", "compositionUpdatePolicy"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -55,12 +55,12 @@ async fn check(definition: &str) {
     assert!(found.faults.is_empty(), "{}", found.faults.join("\n"));
 }
 
-/// What the cases have shown of a definition.
+/// Coverage of a definition by the cases.
 #[derive(Default)]
 struct Found {
     /// Cases that did not end as they should.
     faults: Vec<String>,
-    /// What was refused and why.
+    /// Refused fields with their reasons.
     errors: Vec<Refusal>,
 }
 
@@ -267,7 +267,7 @@ fn rules_of(schema: &Value, field: &str, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// What the API server finds wrong, each with its field.
+/// Errors of the API server, each with its field.
 fn errors(error: kube::Error) -> Vec<String> {
     let kube::Error::Api(status) = error else {
         panic!("{error}");

@@ -1,4 +1,4 @@
-//! Reading JSON into types, with the path of the fault.
+//! Reading JSON into types, with the path of the problem.
 
 use std::fmt;
 
@@ -15,8 +15,8 @@ use serde_json::Value;
 pub struct DecodeError {
     /// Where in the document; empty for the document itself.
     pub path: FieldPath,
-    /// What is wrong there.
-    pub fault: String,
+    /// The problem at that path.
+    pub problem: String,
 }
 
 impl fmt::Display for DecodeError {
@@ -24,12 +24,12 @@ impl fmt::Display for DecodeError {
         if !self.path.segments().is_empty() {
             write!(f, "{}: ", self.path)?;
         }
-        f.write_str(&self.fault)
+        f.write_str(&self.problem)
     }
 }
 
 impl DecodeError {
-    /// The same fault, seen from one level further out.
+    /// The same problem, seen from one level further out.
     #[must_use]
     pub fn under(self, parent: &str) -> Self {
         let inner = self.path.segments().iter().cloned();
@@ -45,11 +45,11 @@ pub(crate) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError
     let document = Document(without_nulls(value));
     serde_path_to_error::deserialize(document).map_err(|error| {
         let path: FieldPath = error.path().iter().filter_map(segment).collect();
-        let mut fault = in_plain_words(&error.into_inner().to_string());
+        let mut problem = in_plain_words(&error.into_inner().to_string());
         if may_hold_secrets(&path) {
-            fault = without_value(&fault);
+            problem = without_value(&problem);
         }
-        DecodeError { path, fault }
+        DecodeError { path, problem }
     })
 }
 
@@ -65,9 +65,9 @@ fn may_hold_secrets(path: &FieldPath) -> bool {
 
 /// `invalid type: string "hunter2", expected a map` without what was found there, for `env` may
 /// be `["PASSWORD=hunter2"]`.
-fn without_value(fault: &str) -> String {
-    let Some((found, expected)) = fault.rsplit_once(", expected ") else {
-        return fault.to_owned();
+fn without_value(problem: &str) -> String {
+    let Some((found, expected)) = problem.rsplit_once(", expected ") else {
+        return problem.to_owned();
     };
     let kind = found.split(['"', '`']).next().unwrap_or_default();
     format!("{}, expected {expected}", kind.trim_end())
@@ -153,7 +153,7 @@ impl IntoDeserializer<'_, serde_json::Error> for Document {
 }
 
 /// Serde names Rust's types; people know other words.
-fn in_plain_words(fault: &str) -> String {
+fn in_plain_words(problem: &str) -> String {
     const WORDS: [(&str, &str); 6] = [
         ("expected u32", "expected a whole number of 0 or more"),
         ("expected u16", "expected a whole number from 0 to 65535"),
@@ -162,9 +162,11 @@ fn in_plain_words(fault: &str) -> String {
         ("invalid type: sequence", "invalid type: list"),
         ("invalid type: map", "invalid type: a map"),
     ];
-    let text = WORDS.iter().fold(fault.to_owned(), |text, (rust, plain)| {
-        text.replace(rust, plain)
-    });
+    let text = WORDS
+        .iter()
+        .fold(problem.to_owned(), |text, (rust, plain)| {
+            text.replace(rust, plain)
+        });
     // `expected struct Scaling`
     match text.split_once("expected struct ") {
         Some((found, _)) => format!("{found}expected a map"),
@@ -196,15 +198,15 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn the_path_of_the_fault_is_named() {
-        let fault = decode::<BTreeMap<String, Vec<u32>>>(json!({"a": [1, "x"]})).unwrap_err();
-        assert_eq!(fault.path.to_string(), "a[1]");
-        assert_eq!(fault.under("spec").path.to_string(), "spec.a[1]");
+    fn errors_name_the_path() {
+        let problem = decode::<BTreeMap<String, Vec<u32>>>(json!({"a": [1, "x"]})).unwrap_err();
+        assert_eq!(problem.path.to_string(), "a[1]");
+        assert_eq!(problem.under("spec").path.to_string(), "spec.a[1]");
     }
 
     #[test]
-    fn faults_are_told_in_plain_words() {
-        let fault = |value| crate::spec::Spec::parse(value).unwrap_err().to_string();
+    fn errors_use_terms_of_yaml() {
+        let problem = |value| crate::spec::Spec::parse(value).unwrap_err().to_string();
         let cases = [
             (
                 json!({"scaling": 5}),
@@ -220,13 +222,13 @@ mod tests {
             ),
         ];
         for (document, text) in cases {
-            assert_eq!(fault(document), text);
+            assert_eq!(problem(document), text);
         }
     }
 
     #[test]
-    fn what_may_be_a_secret_is_not_told() {
-        let fault = |value| crate::spec::Spec::parse(value).unwrap_err().to_string();
+    fn errors_contain_no_values_that_may_be_secret() {
+        let problem = |value| crate::spec::Spec::parse(value).unwrap_err().to_string();
         let secret = "hunter2, expected \"x\"";
         let cases = [
             (
@@ -251,7 +253,7 @@ mod tests {
             ),
         ];
         for (document, text) in cases {
-            assert_eq!(fault(document), text);
+            assert_eq!(problem(document), text);
         }
     }
 
@@ -290,8 +292,8 @@ mod tests {
             ),
         ];
         for (document, expected, reason) in cases {
-            let fault = decode::<Outer>(document).map_err(|error| error.to_string());
-            assert_eq!(fault.err().as_deref(), expected, "{reason}");
+            let problem = decode::<Outer>(document).map_err(|error| error.to_string());
+            assert_eq!(problem.err().as_deref(), expected, "{reason}");
         }
     }
 

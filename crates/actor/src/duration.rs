@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_go_reads() {
+    fn durations_of_go_are_read() {
         const CASES: &[(&str, Option<u64>, &str)] = &[
             ("0", Some(0), "a lone zero needs no unit"),
             ("5s", Some(5_000_000_000), "seconds"),

@@ -81,7 +81,7 @@ impl EnvVar {
         self.0.get("value")?.as_str()
     }
 
-    /// Whether the value comes from elsewhere (a Secret, a field, …).
+    /// Returns whether the value comes from elsewhere (a Secret, a field, …).
     pub fn is_from_elsewhere(&self) -> bool {
         self.0.contains_key("valueFrom")
     }

@@ -24,9 +24,9 @@ pub const CLAIM_NAME: &str = "crossplane.io/claim-name";
 /// The claim's namespace on a legacy XR. Source: Crossplane v1 XRDs.
 pub const CLAIM_NAMESPACE: &str = "crossplane.io/claim-namespace";
 
-/// The label that says what an object or pod is to its actor.
+/// The label with the role of an object or pod: `app.kubernetes.io/component`.
 pub const COMPONENT: &str = "app.kubernetes.io/component";
-/// The label that says which application an object or pod belongs to.
+/// The label with the application that an object or pod belongs to.
 pub const PART_OF: &str = "app.kubernetes.io/part-of";
 /// The value of [`PART_OF`].
 pub const ASYA: &str = "asya";
@@ -73,7 +73,7 @@ pub fn selector(actor: &ActorName) -> BTreeMap<String, String> {
         .into()
 }
 
-/// Whether a label of the XR goes to its objects.
+/// Returns whether a label of the XR goes to its objects.
 fn is_copied(key: &str) -> bool {
     let Some((domain, _)) = key.split_once('/') else {
         return true;

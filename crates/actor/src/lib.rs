@@ -1,4 +1,4 @@
-//! What a valid actor is, and what things are called.
+//! Types, validation and names of actors.
 //!
 //! This crate answers two questions for every other one: *what may an
 //! `AsyncActor`, a platform or a flavor say*, and *what are the objects named
@@ -19,7 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! - [`spec::Spec`] is the resolved spec, read once; [`spec::Form`] says which
+//! - [`spec::Spec`] is the resolved spec, read once; [`spec::Form`] is which
 //!   of the three ways of naming a workload it uses.
 //! - [`platform::Platform`] holds the platform's settings, and from it
 //!   [`transport::Transport`], one queueing system.

@@ -1,4 +1,4 @@
-//! What every object of the provider has in common with every other managed
+//! Fields that every object of the provider has in common with every other managed
 //! resource of Crossplane's.
 
 use serde::{Deserialize, Serialize};

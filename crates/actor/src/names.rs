@@ -33,6 +33,8 @@ pub const RUNTIME_FILES_CONTAINER: &str = "asya-runtime-files";
 pub const SIDECAR_CONTAINER: &str = "asya-sidecar";
 /// Prefix of the containers that keep state for a handler.
 pub const STATE_PROXY_PREFIX: &str = "asya-state-proxy-";
+/// The variable that names the handler.
+pub const HANDLER_VARIABLE: &str = "ASYA_HANDLER";
 /// Annotation by which Crossplane names the external resource.
 pub const EXTERNAL_NAME: &str = "crossplane.io/external-name";
 
@@ -151,17 +153,17 @@ impl ActorName {
     }
 }
 
-/// Whether `name` is a DNS-1123 label.
+/// Returns whether `name` is a DNS-1123 label.
 pub fn is_label(name: &str) -> bool {
     name.len() <= LABEL_MAX && is_label_of_any_length(name)
 }
 
-/// Whether `name` is a DNS-1123 subdomain, the form of most object names.
+/// Returns whether `name` is a DNS-1123 subdomain, the form of most object names.
 pub fn is_subdomain(name: &str) -> bool {
     name.len() <= SUBDOMAIN_MAX && name.split('.').all(is_label_of_any_length)
 }
 
-/// Whether `text` can be the value of a label and says something: Kubernetes also takes
+/// Returns whether `text` can be the value of a label and is not empty: Kubernetes also takes
 /// an empty one.
 pub fn is_label_value(text: &str) -> bool {
     let inside = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn label_values_are_told_from_other_texts() {
+    fn only_valid_label_values_are_accepted() {
         let cases = [
             ("sqs", true, "the usual form"),
             ("Main_Broker.2", true, "everything that is allowed"),

@@ -1,7 +1,7 @@
 //! The platform's settings: one EnvironmentConfig that the platform team writes.
 //!
 //! `""` and `null` mean not set everywhere. A transport is read only when an
-//! actor uses it, so that a fault in one does not stop the actors of another.
+//! actor uses it, so that a problem in one does not stop the actors of another.
 
 use std::collections::BTreeMap;
 
@@ -24,11 +24,11 @@ pub struct Platform {
     /// Template of queue names with `{actor}` and optionally `{namespace}`. Applies to new queues.
     /// Default: `asya-{actor}`.
     pub queue_name_template: Option<String>,
-    /// What happens to the queue of a deleted actor that sets no policy. Default: `Delete`.
+    /// Handling of the queue of a deleted actor that sets no policy. Default: `Delete`.
     pub queue_deletion_policy: DeletionPolicy,
     /// Longest grace period of pods, in seconds. Default: 3600.
     pub max_grace_period_seconds: Option<u32>,
-    /// Whether flavors must have the label `asya.sh/flavor: <name>`. Default: false.
+    /// If true, flavors must have the label `asya.sh/flavor: <name>`. Default: false.
     pub require_flavor_label: bool,
     /// Transports that actors can use, by name.
     #[cfg_attr(
@@ -124,7 +124,7 @@ impl Default for EndActors {
 }
 
 impl EndActors {
-    /// Whether `actor` ends routes: it then forwards nothing.
+    /// Returns whether `actor` ends routes: it then forwards nothing.
     pub fn is_end(&self, actor: &str) -> bool {
         ["happy-end", "error-end"].contains(&actor) || actor == self.sink || actor == self.sump
     }
@@ -143,11 +143,11 @@ impl Platform {
         }
         Err(DecodeError {
             path: FieldPath::from(["queueNameTemplate"]),
-            fault: "has no {actor}, so all actors would share one queue".to_owned(),
+            problem: "has no {actor}, so all actors would share one queue".to_owned(),
         })
     }
 
-    /// How queues are named: `asya-{actor}` unless said otherwise. `{actor}`
+    /// How queues are named: `asya-{actor}` by default. `{actor}`
     /// and `{namespace}` are filled in.
     pub fn queue_name_template(&self) -> &str {
         self.queue_name_template
@@ -155,7 +155,7 @@ impl Platform {
             .unwrap_or("asya-{actor}")
     }
 
-    /// Longest grace period of a pod, in seconds: 3600 unless said otherwise.
+    /// Longest grace period of a pod, in seconds: 3600 by default.
     pub fn max_grace_period_seconds(&self) -> u32 {
         self.max_grace_period_seconds.unwrap_or(3600)
     }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_counts_as_not_set() {
+    fn empty_settings_count_as_not_set() {
         let cases = [
             (
                 json!({"a": "", "b": null, "c": 0}),
@@ -254,11 +254,7 @@ mod tests {
                 json!({"b": 1}),
                 "a map of nothing else",
             ),
-            (
-                json!({"config": {}}),
-                json!({"config": {}}),
-                "a map that says nothing",
-            ),
+            (json!({"config": {}}), json!({"config": {}}), "an empty map"),
             (
                 json!({"a": [""]}),
                 json!({"a": [""]}),

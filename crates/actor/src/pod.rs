@@ -1,4 +1,4 @@
-//! What the containers of an actor's pod agree upon, and what of it is not the
+//! Contract between the containers of an actor's pod, and what of it is not the
 //! user's to give.
 //!
 //! Steps that render a part of the pod take paths and names from here, and judge
@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use crate::names::{
-    LABEL_MAX, RUNTIME_CONTAINER, RUNTIME_FILES_CONTAINER, SIDECAR_CONTAINER, STATE_PROXY_PREFIX,
-    is_label,
+    HANDLER_VARIABLE, LABEL_MAX, RUNTIME_CONTAINER, RUNTIME_FILES_CONTAINER, SIDECAR_CONTAINER,
+    STATE_PROXY_PREFIX, is_label,
 };
 use crate::spec::StateProxy;
 
@@ -22,8 +22,6 @@ pub const STATE_DIR: &str = "/var/run/asya/state";
 pub const RUNTIME_DIR: &str = "/opt/asya";
 /// The runtime script in `asya-runtime`.
 pub const SCRIPT_PATH: &str = "/opt/asya/asya_runtime.py";
-/// The variable that names the handler.
-pub const HANDLER_VARIABLE: &str = "ASYA_HANDLER";
 /// The variable with the URL of the inference server, for a REST adapter.
 pub const TARGET_URL_VARIABLE: &str = "ASYA_TARGET_URL";
 /// The variable that lists state proxies for the runtime; see [`state_mounts`].
@@ -51,18 +49,18 @@ pub(crate) const RESERVED_VARIABLES: [&str; 10] = [
 /// All variables that begin so belong to them.
 pub(crate) const RESERVED_PREFIX: &str = "ASYA_RABBITMQ_";
 
-/// Whether users may not set the variable. Every other one that is rendered is a
+/// Returns whether users may not set the variable. Every other one that is rendered is a
 /// tunable: the user's value takes its place.
 pub fn is_reserved_variable(name: &str) -> bool {
     RESERVED_VARIABLES.contains(&name) || name.starts_with(RESERVED_PREFIX)
 }
 
-/// Whether a container's name is injected, and so not the user's to give.
+/// Returns whether a container's name is injected, and so not the user's to give.
 pub fn is_injected_container(name: &str) -> bool {
     name == SIDECAR_CONTAINER || name.starts_with(STATE_PROXY_PREFIX)
 }
 
-/// Whether an init container may not be called so.
+/// Returns whether an init container may not be called so.
 pub fn is_reserved_init_container(name: &str) -> bool {
     name == RUNTIME_CONTAINER || name == RUNTIME_FILES_CONTAINER || is_injected_container(name)
 }
@@ -166,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runtime_is_told_of_every_mount() {
+    fn the_runtime_variable_contains_every_mount() {
         let connector = json!({"image": "i"});
         let proxies = [
             proxy(json!({"name": "a", "mount": {"path": "/a"}, "connector": connector})),
@@ -198,13 +196,15 @@ mod tests {
             ),
         ];
         for (name, path, expected, reason) in cases {
-            let fault = problem_of_state_proxy(&proxy(
+            let problem = problem_of_state_proxy(&proxy(
                 json!({"name": name, "mount": {"path": path}, "connector": {"image": "i"}}),
             ));
-            match (&fault, expected) {
+            match (&problem, expected) {
                 (None, None) => {}
-                (Some(fault), Some(part)) => assert!(fault.contains(part), "{reason}: {fault}"),
-                _ => panic!("{reason}: {fault:?}"),
+                (Some(problem), Some(part)) => {
+                    assert!(problem.contains(part), "{reason}: {problem}")
+                }
+                _ => panic!("{reason}: {problem:?}"),
             }
         }
     }

@@ -85,7 +85,7 @@ pub struct ClusterProviderConfigSpec {
         schemars(length(max = 64), inner(length(min = 1, max = 63)))
     )]
     pub regions: Vec<String>,
-    /// Whether objects can adopt queues without an owner. Default: false.
+    /// If true, objects can adopt queues without an owner. Default: false.
     #[serde(default)]
     pub allow_adopt: bool,
 }
@@ -292,7 +292,7 @@ pub struct ProviderConfigStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// What a ProviderConfigUsage says, at its top level.
+/// Top-level fields of a ProviderConfigUsage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -42,7 +42,7 @@ pub fn text(value: &Value) -> Result<String, ParseQuantityError> {
 
 /// Writes the quantities of a ResourceRequirements as [`text`] does. `report` is called with what
 /// is none, with its path from there, such as `limits.cpu`.
-pub fn normalise(resources: &mut Map<String, Value>, mut fault: impl FnMut(FieldPath, String)) {
+pub fn normalise(resources: &mut Map<String, Value>, mut problem: impl FnMut(FieldPath, String)) {
     for field in ["limits", "requests"] {
         match resources.get_mut(field) {
             None => {}
@@ -52,12 +52,12 @@ pub fn normalise(resources: &mut Map<String, Value>, mut fault: impl FnMut(Field
                         Ok(text) => *value = Value::String(text),
                         Err(error) => {
                             let path = FieldPath::from([field, name.as_str()]);
-                            fault(path, error.to_string());
+                            problem(path, error.to_string());
                         }
                     }
                 }
             }
-            Some(_) => fault(
+            Some(_) => problem(
                 FieldPath::from([field]),
                 "expected a map of quantities".to_owned(),
             ),
@@ -164,15 +164,15 @@ mod tests {
     }
 
     #[test]
-    fn resources_are_normalised_and_faults_have_their_place() {
+    fn resources_are_normalised_and_errors_have_their_path() {
         let mut resources = json!({
             "limits": {"cpu": 2, "memory": "lots"}, "requests": [], "claims": [{"name": 1}],
         });
-        let mut faults = Vec::new();
+        let mut problems = Vec::new();
         normalise(resources.as_object_mut().unwrap(), |path, _| {
-            faults.push(path.to_string());
+            problems.push(path.to_string());
         });
-        assert_eq!(faults, ["limits.memory", "requests"]);
+        assert_eq!(problems, ["limits.memory", "requests"]);
         assert_eq!(resources["limits"]["cpu"], "2");
         assert_eq!(
             resources["claims"],

@@ -3,18 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use crate::managed::{Condition, LocalSecretReference};
-use crate::transport::QueueType;
 
 /// Kind of the object.
 pub const KIND: &str = "Queue";
 /// Name of the composed resource.
 pub const RESOURCE_NAME: &str = "queue";
 
-/// Condition: settings differ for good, since writing them could lose messages.
+/// Condition: settings of the queue differ from the spec and are not changed, because that could lose
+/// messages.
 pub const DRIFTED: &str = "Drifted";
-/// Condition: another policy of the broker's stands in the way of ours.
+/// Condition: another policy of the broker overrides the provider's.
 pub const POLICY_SHADOWED: &str = "PolicyShadowed";
-/// Condition: the password that the provider uses cannot stand in a URL, as actors need it to.
+/// Condition: the provider's password contains characters that must be escaped in the URLs of actors.
 pub const PASSWORD_NOT_URL_SAFE: &str = "PasswordNotURLSafe";
 /// Condition: messages wait, and though pods of the actor are ready none of them consumes the queue.
 pub const NO_CONSUMER: &str = "NoConsumer";
@@ -29,13 +29,14 @@ pub struct QueueSpec {
     /// Settings of the queue.
     pub for_provider: ForProvider,
     /// Actions that the provider may take. Without `Delete`, the queue stays when the object is
-    /// deleted.
+    /// deleted. Default: all (`*`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub management_policies: Vec<String>,
-    /// ProviderConfig whose endpoint and credentials are used.
+    /// ProviderConfig whose endpoint and credentials are used. Default: ClusterProviderConfig
+    /// `default`.
     pub provider_config_ref: ProviderConfigRef,
     /// Secret in the object's namespace to which the provider writes the address of the queue. It
-    /// never contains credentials.
+    /// never contains credentials. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_connection_secret_to_ref: Option<LocalSecretReference>,
 }
@@ -46,16 +47,16 @@ pub struct QueueSpec {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ForProvider {
-    /// Whether to adopt an existing queue without an ownership tag. Default: false.
+    /// If true, the provider adopts an existing queue without an ownership tag. Default: false.
     #[serde(default)]
     pub adopt: bool,
-    /// Whether deletion waits until the queue is empty. Default: false.
+    /// If true, deletion waits until the queue is empty. Default: false.
     #[serde(default)]
     pub delete_only_if_empty: bool,
-    /// A queue of RabbitMQ.
+    /// A queue on RabbitMQ. Excludes `sqs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rabbitmq: Option<RabbitMqQueue>,
-    /// A queue of SQS.
+    /// A queue on SQS. Excludes `rabbitmq`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sqs: Option<SqsQueue>,
 }
@@ -77,16 +78,17 @@ pub struct SqsQueue {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 1024)))]
     pub endpoint: Option<String>,
-    /// Seconds for which a received message is hidden, 0 to 43200.
+    /// Seconds for which a received message is hidden, 0 to 43200. Default: 600.
     #[cfg_attr(feature = "schema", schemars(range(max = 43_200)))]
     pub visibility_timeout_seconds: u32,
-    /// Seconds for which a message is kept, 60 to 1209600. Never lowered on a live queue.
+    /// Seconds for which a message is kept, 60 to 1209600. Default: 345600. Never lowered on a live
+    /// queue.
     #[cfg_attr(feature = "schema", schemars(range(min = 60, max = 1_209_600)))]
     pub message_retention_seconds: u32,
-    /// Seconds that a receive call waits for a message, 0 to 20.
+    /// Seconds that a receive call waits for a message, 0 to 20. Default: 20.
     #[cfg_attr(feature = "schema", schemars(range(max = 20)))]
     pub receive_wait_time_seconds: u32,
-    /// Dead-lettering of messages that are received too often.
+    /// Dead-lettering of messages that are received too often. Default: off.
     pub dead_letter: DeadLetter,
 }
 
@@ -99,14 +101,14 @@ pub struct RabbitMqQueue {
     /// Host of the broker. Immutable.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 253)))]
     pub host: String,
-    /// Virtual host. Immutable.
+    /// Virtual host. Default: `/`. Immutable.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub vhost: String,
-    /// Durable topic exchange to which sidecars publish.
+    /// Durable topic exchange to which sidecars publish. Default: `asya`.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 255)))]
     pub exchange: String,
     /// Routing keys of the queue's bindings: the actor's name and the queue's. Wildcards are
-    /// refused, because the queue would receive the messages of others.
+    /// refused, because the queue would receive the messages of others. Default: none.
     #[cfg_attr(
         feature = "schema",
         schemars(
@@ -115,14 +117,14 @@ pub struct RabbitMqQueue {
         )
     )]
     pub routing_keys: Vec<String>,
-    /// Type of the queue. Immutable.
+    /// Type of the queue. Default: `quorum`. Immutable.
     pub queue_type: QueueType,
     /// Milliseconds for which a consumer may hold a message, at least 60000. Default: the broker's
     /// limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 60_000)))]
     pub consumer_timeout_milliseconds: Option<u64>,
-    /// Dead-lettering of messages that are delivered too often.
+    /// Dead-lettering of messages that are delivered too often. Default: off.
     pub dead_letter: DeadLetter,
     /// Delays in seconds, ascending, for each of which the provider keeps a queue
     /// `<queue>-retry-<seconds>`: messages that the sidecar tries again wait there and return to the
@@ -136,14 +138,27 @@ pub struct RabbitMqQueue {
     pub retry_delays_seconds: Vec<u32>,
 }
 
+/// Type of a RabbitMQ queue. A queue's type never changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum QueueType {
+    /// Replicated over the nodes of the broker; the only type with a delivery limit.
+    #[default]
+    Quorum,
+    /// On one node, without a delivery limit.
+    Classic,
+}
+
 /// Dead-lettering of one queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DeadLetter {
-    /// Whether messages are dead-lettered.
+    /// If true, messages are dead-lettered. Default: false.
     pub enabled: bool,
-    /// Number of receives after which a message is dead-lettered, 1 to 1000.
+    /// Number of receives after which a message is dead-lettered, 1 to 1000. Default: 20 on RabbitMQ, 3
+    /// on SQS.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
     pub max_receive_count: u32,
 }
@@ -209,13 +224,13 @@ pub struct AtProvider {
 }
 
 impl AtProvider {
-    /// Whether nothing is known.
+    /// Returns whether nothing was observed yet.
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Where a queue is: recorded at first contact, and compared ever after.
+/// Location of a queue, recorded at first contact. Every later reconcile compares it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -234,11 +249,12 @@ pub struct Location {
     pub account_id: Option<String>,
 }
 
-/// Which ProviderConfig an object uses.
+/// Reference of an object to its ProviderConfig.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderConfigRef {
-    /// `ProviderConfig`, in the object's namespace, or `ClusterProviderConfig`.
+    /// `ProviderConfig`, in the object's namespace, or `ClusterProviderConfig`. Default:
+    /// `ClusterProviderConfig`.
     #[serde(default = "cluster_provider_config")]
     pub kind: String,
     /// Name of the config.
@@ -259,7 +275,7 @@ impl ProviderConfigRef {
     }
 }
 
-/// What happens to a queue when its actor is deleted.
+/// Handling of the queue when its actor is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum DeletionPolicy {

@@ -18,7 +18,7 @@ pub struct Registry {
 /// A text that is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no registry with a path: write it as registry.example.org/asya, in lower case and without a scheme, tag or final slash"
+    "{0:?} is not a registry with a path: write it as registry.example.org/asya, in lower case and without a scheme, tag or final slash"
 )]
 pub struct NoRegistry(String);
 

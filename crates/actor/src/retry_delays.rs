@@ -36,7 +36,7 @@ pub fn delays_seconds(resiliency: &Resiliency) -> Vec<u32> {
     series(delays)
 }
 
-/// What of a policy decides its delays.
+/// Fields of a policy that determine its delays.
 #[derive(Debug)]
 struct Retries {
     /// None for no limit.

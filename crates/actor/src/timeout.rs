@@ -16,7 +16,7 @@ use crate::spec::Spec;
 /// The variable that gives the runtime timeout, in the sidecar's environment
 /// or the runtime's.
 pub const VARIABLE: &str = "ASYA_RUNTIME_TIMEOUT";
-/// The timeout of an actor that says nothing: 5 minutes.
+/// The default timeout of an actor: 5 minutes.
 pub const DEFAULT: Duration = Duration::from_mins(5);
 /// Longest visibility timeout of SQS, in seconds.
 pub const VISIBILITY_MAX: u64 = 43_200;
@@ -46,7 +46,7 @@ pub enum TimeoutError {
         place: String,
         /// The field or variable in the resolved spec.
         path: FieldPath,
-        /// What is wrong with it.
+        /// The problem.
         source: ParseDurationError,
     },
     /// A handler needs some time.

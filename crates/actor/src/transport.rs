@@ -1,4 +1,4 @@
-//! Queueing systems, as the platform configures them.
+//! Transports: the queueing systems that the platform settings configure.
 
 use merge::{FieldPath, Segment};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::decode::{DecodeError, decode};
 use crate::diagnostic::{Code, Diagnostic, Location};
-use crate::queue::{DeadLetter, ProviderConfigRef};
+use crate::queue::{DeadLetter, ProviderConfigRef, QueueType};
 use crate::spec::DeadLetterOptions;
 
 /// One entry of the platform's transports, read and checked.
@@ -15,9 +15,9 @@ use crate::spec::DeadLetterOptions;
 pub struct Transport {
     /// Its name, which actors write in `spec.transport`.
     pub name: String,
-    /// What it is and where.
+    /// Type and location of the broker.
     pub config: Config,
-    /// With whose credentials the provider manages queues.
+    /// ProviderConfig whose endpoint and credentials the provider uses.
     pub provider_config_ref: ProviderConfigRef,
     /// KEDA's credentials, where the platform team manages them.
     pub trigger_authentication_ref: Option<TriggerAuthenticationRef>,
@@ -46,7 +46,7 @@ pub enum TriggerAuthenticationKind {
     ClusterTriggerAuthentication,
 }
 
-/// What a transport is.
+/// Type and settings of a transport.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Config {
     /// Amazon SQS, or a service that speaks its protocol.
@@ -60,22 +60,28 @@ pub enum Config {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Sqs {
-    /// AWS region; required.
+    /// AWS region of new queues. Required. A live queue stays in its region.
     pub region: String,
-    /// AWS account, where queue URLs shall be known without asking.
+    /// AWS account of new queues, 12 digits. With it the queue URL is known before the queue exists.
+    /// Default: the account of the provider's credentials.
     pub account_id: Option<String>,
-    /// Endpoint, where it is not AWS's own.
+    /// URL of the service. Default: AWS's endpoint of the region. A live queue keeps its endpoint.
     pub endpoint: Option<String>,
-    /// IAM role of the actors' pods.
+    /// ARN of an IAM role for the actors' pods; `{namespace}` and `{actor}` are expanded. Each actor
+    /// gets a ServiceAccount with this role. Default: none; pods use the ServiceAccount that the actor
+    /// names.
     pub actor_role_arn: Option<String>,
-    /// Dead-lettering; off unless enabled, after 3 receives.
+    /// Dead-lettering of actors that do not set it. Default: off; with `enabled: true` after 3
+    /// receives.
     pub dead_letter: DeadLetterOptions,
-    /// Seconds in which a received message is hidden; derived from each
-    /// actor's timeout unless given.
+    /// Seconds for which a received message is hidden, 0 to 43200. Default: twice the timeout of the
+    /// actor.
     pub visibility_timeout_seconds: Option<u32>,
-    /// Seconds that a receive waits for a message; 20 unless given.
+    /// Seconds that a receive call waits for a message, 0 to 20. Default: 20.
     pub wait_time_seconds: Option<u32>,
-    /// Secret in the actor's namespace with `AWS_ACCESS_KEY_ID` and so on.
+    /// Secret in the actor's namespace with the keys `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and
+    /// optionally `AWS_SESSION_TOKEN`, for sidecars and KEDA. Default: none; they use the identity of
+    /// their pods.
     pub credentials_secret_ref: Option<SecretName>,
 }
 
@@ -84,33 +90,38 @@ pub struct Sqs {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RabbitMq {
-    /// Host; required.
+    /// Host of the broker. Required. A live queue stays on its host.
     pub host: String,
-    /// AMQP port; 5672 unless given, or 5671 with TLS.
+    /// AMQP port. Default: 5672, or 5671 with TLS.
     pub port: Option<u16>,
-    /// Virtual host; `/` unless given.
+    /// Virtual host of new queues. Default: `/`. A live queue stays in its virtual host.
     pub vhost: Option<String>,
-    /// Host of the management API, by which KEDA counts messages in work too.
+    /// Host of the management API. With it KEDA also counts messages that are being processed, so that
+    /// a busy actor is not scaled in. Default: none; KEDA counts waiting messages over AMQP.
     pub management_host: Option<String>,
-    /// Port of the management API; 15672 unless given, or 15671 with TLS.
+    /// Port of the management API. Default: 15672, or 15671 with TLS.
     pub management_port: Option<u16>,
-    /// User, as a literal; `guest` unless given.
+    /// User name of sidecars and KEDA. Default: `guest`.
     pub username: Option<String>,
-    /// User, from a Secret in the actor's namespace.
+    /// Key of a Secret in the actor's namespace with the user name, instead of `username`. Default:
+    /// none.
     pub username_secret_ref: Option<SecretKeyRef>,
-    /// Password, from a Secret in the actor's namespace; key `password` of
-    /// `rabbitmq-secret` unless given.
+    /// Key of a Secret in the actor's namespace with the password. Default: key `password` of
+    /// `rabbitmq-secret`.
     pub password_secret_ref: Option<SecretKeyRef>,
-    /// The whole URL, from a Secret in the actor's namespace.
+    /// Key of a Secret in the actor's namespace with the AMQP URL, user and password included; it
+    /// replaces host, port, user and password. Default: none.
     pub url_secret_ref: Option<SecretKeyRef>,
-    /// Topic exchange; `asya` unless given, or `asya-{namespace}` where queues
-    /// are named by namespace.
+    /// Topic exchange to which sidecars publish; `{namespace}` is expanded. Default: `asya`, or
+    /// `asya-{namespace}` if `queueNameTemplate` contains `{namespace}`. A live queue keeps its
+    /// exchange.
     pub exchange: Option<String>,
-    /// Type of the queues; `quorum` unless given.
+    /// Type of new queues. Default: `quorum`. A live queue keeps its type.
     pub queue_type: QueueType,
-    /// Dead-lettering; on unless disabled, after 20 deliveries.
+    /// Dead-lettering of actors that do not set it. Default: on for quorum queues, after 20
+    /// deliveries.
     pub dead_letter: DeadLetterOptions,
-    /// TLS.
+    /// TLS of connections from sidecars and KEDA to the broker. Default: off.
     pub tls: Tls,
 }
 
@@ -118,7 +129,7 @@ pub struct RabbitMq {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretName {
-    /// Its name.
+    /// Name of the Secret. Empty: none.
     pub name: String,
 }
 
@@ -126,9 +137,9 @@ pub struct SecretName {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretKeyRef {
-    /// The Secret's name.
+    /// Name of the Secret.
     pub name: String,
-    /// The key in it.
+    /// Key in the Secret.
     pub key: String,
 }
 
@@ -137,22 +148,11 @@ pub struct SecretKeyRef {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Tls {
-    /// Whether it is used.
+    /// If true, connections use TLS. Default: false.
     pub enabled: bool,
-    /// Certificate authority, where the system's do not suffice.
+    /// Key of a Secret in the actor's namespace with certificate authorities, as PEM. Default: those
+    /// of the image.
     pub ca_secret_ref: Option<SecretKeyRef>,
-}
-
-/// Types of RabbitMQ queue that are made. A queue's type never changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum QueueType {
-    /// Replicated; the only type with a delivery limit.
-    #[default]
-    Quorum,
-    /// On one node.
-    Classic,
 }
 
 /// Why an actor has no usable transport.
@@ -163,23 +163,23 @@ pub enum TransportError {
     Unknown {
         /// The name.
         name: String,
-        /// The entries there are.
+        /// The existing entries.
         known: String,
     },
-    /// The entry is there but switched off.
+    /// The entry is disabled.
     #[error("transport {name:?} is disabled in the platform's settings")]
     Disabled {
         /// The name.
         name: String,
     },
-    /// The entry does not say what is needed.
+    /// The entry lacks a required field, or has an invalid one.
     #[error("transport {name:?} is misconfigured in the platform's settings: {problem}")]
     Misconfigured {
         /// The name.
         name: String,
-        /// Where in its entry.
+        /// Path in its entry.
         path: FieldPath,
-        /// What is wrong, and where.
+        /// The problem, with its path.
         problem: String,
     },
     /// No entry is enabled.
@@ -190,7 +190,7 @@ pub enum TransportError {
         "the platform's settings enable several transports ({enabled}) and no defaultTransport"
     )]
     Ambiguous {
-        /// Those enabled.
+        /// The enabled entries.
         enabled: String,
     },
 }
@@ -209,7 +209,7 @@ impl TransportError {
         }
     }
 
-    /// Where it is wrong, and how. `named_at` is where the transport is named, or could be;
+    /// The error as a diagnostic. `named_at` is the field that names the transport, or could;
     /// `setting` locates a path of the platform's settings.
     pub fn diagnostic(
         &self,
@@ -245,24 +245,25 @@ impl TransportError {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Entry {
-    /// Whether actors may use it; yes unless given.
+    /// If true, actors may use the transport. Default: true.
     #[serde(default = "yes")]
     enabled: bool,
-    /// What it is: `sqs` or `rabbitmq`.
+    /// Type of the transport: `sqs` or `rabbitmq`. Required.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::platform::transport_type")
     )]
     r#type: Option<String>,
-    /// Where it is.
+    /// Location, credentials and defaults of the queues. `host` (rabbitmq) or `region` (sqs) is
+    /// required.
     #[serde(default)]
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::platform::transport_config")
     )]
     config: Value,
-    /// With whose credentials the provider manages queues; the
-    /// ClusterProviderConfig with the transport's name unless given.
+    /// ProviderConfig whose endpoint and credentials the provider uses for new queues. Default: the
+    /// ClusterProviderConfig with the name of the transport.
     provider_config_ref: Option<ProviderConfigRef>,
     /// The credentials with which KEDA reads all queues of this transport. With it no
     /// TriggerAuthentication is composed for each actor. The object must supply what the scaler
@@ -354,8 +355,8 @@ impl Transport {
         }
     }
 
-    /// Dead-lettering of an actor's queue: what the actor says, else the
-    /// platform, else the transport's default.
+    /// Dead-lettering of an actor's queue: the actor's setting, else the platform's, else the
+    /// transport's default.
     pub fn dead_letter(&self, of_actor: DeadLetterOptions) -> DeadLetter {
         let (of_platform, enabled, count) = match &self.config {
             Config::Sqs(sqs) => (sqs.dead_letter, false, 3),
@@ -372,7 +373,7 @@ impl Transport {
 }
 
 impl Sqs {
-    /// Seconds that a receive waits for a message: 20 unless said otherwise.
+    /// Seconds that a receive waits for a message: 20 by default.
     pub fn wait_time_seconds(&self) -> u32 {
         self.wait_time_seconds.unwrap_or(20)
     }
@@ -405,7 +406,7 @@ impl RabbitMq {
             .unwrap_or(if self.tls.enabled { 5671 } else { 5672 })
     }
 
-    /// Virtual host: `/` unless said otherwise.
+    /// Virtual host: `/` by default.
     pub fn vhost(&self) -> &str {
         self.vhost.as_deref().unwrap_or("/")
     }
@@ -427,13 +428,13 @@ impl RabbitMq {
             .unwrap_or(if self.tls.enabled { 15671 } else { 15672 })
     }
 
-    /// The literal user: `guest` unless said otherwise. Not used where
+    /// The literal user: `guest` by default. Not used where
     /// `usernameSecretRef` gives it.
     pub fn username(&self) -> &str {
         self.username.as_deref().unwrap_or("guest")
     }
 
-    /// The password: key `password` of Secret `rabbitmq-secret` unless said otherwise.
+    /// The password: key `password` of Secret `rabbitmq-secret` by default.
     pub fn password_secret_ref(&self) -> SecretKeyRef {
         self.password_secret_ref
             .clone()

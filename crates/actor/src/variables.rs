@@ -3,7 +3,7 @@
 //!
 //! Variables that a flag of a program stands for are with that flag, in its `--help`.
 
-/// Who reads a variable.
+/// Reader of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reader {
     /// The runtime script, in container `asya-runtime`.
@@ -25,7 +25,7 @@ impl Reader {
         Self::InjectSidecar,
     ];
 
-    /// What it is called.
+    /// Name of the variable.
     pub fn name(self) -> &'static str {
         match self {
             Self::Runtime => "Container asya-runtime",
@@ -41,16 +41,16 @@ impl Reader {
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
-    /// Who reads it.
+    /// Its reader.
     pub reader: Reader,
-    /// What it is.
+    /// Meaning.
     pub means: &'static str,
     /// Where its value comes from, or what it is unless given.
     pub value: &'static str,
 }
 
 impl Variable {
-    /// Whether users may set it; see [`crate::pod::is_reserved_variable`].
+    /// Returns whether users may set it; see [`crate::pod::is_reserved_variable`].
     pub fn is_the_users(&self) -> bool {
         match self.reader {
             Reader::Runtime | Reader::Sidecar => !crate::pod::is_reserved_variable(self.name),

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use actor::health::{
-    self, AtProvider, Facts, ForProvider, Mounted, Obstacle, Patience, Pod, Revision, Scaler, Time,
-    Workload,
+    self, AtProvider, Facts, ForProvider, HealthTimeouts, MountProblem, Mounted, Pod, Revision,
+    Scaler, Time, Workload,
 };
 use actor::yaml;
 use serde::Deserialize;
@@ -31,22 +31,22 @@ struct Case {
     /// None where they are not known.
     scalers: Option<Vec<Scaler>>,
     #[serde(default)]
-    obstacles: Vec<Found>,
-    /// What was said before.
+    mount_problems: Vec<Found>,
+    /// Previous status.
     #[serde(default)]
     before: AtProvider,
 }
 
 /// An object that was looked for, and why it is in a pod's way.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Found {
     mounted: Mounted,
-    obstacle: Obstacle,
+    mount_problem: MountProblem,
 }
 
 #[test]
-fn every_case_gives_what_its_folder_says() {
+fn every_golden_case_has_its_expected_output() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     let mut cases: Vec<_> = fs::read_dir(folder)
         .unwrap()
@@ -100,12 +100,12 @@ fn check(folder: &Path) -> Result<(), String> {
     ))
 }
 
-/// What is asked and said, with the facts as they come or in reverse order.
+/// Question and answer, with the facts in order or in reverse.
 fn verdict(case: &Case, before: &AtProvider, is_reversed: bool) -> Value {
-    let obstacles: BTreeMap<Mounted, Obstacle> = case
-        .obstacles
+    let mount_problems: BTreeMap<Mounted, MountProblem> = case
+        .mount_problems
         .iter()
-        .map(|found| (found.mounted.clone(), found.obstacle.clone()))
+        .map(|found| (found.mounted.clone(), found.mount_problem.clone()))
         .collect();
     let mut facts = Facts {
         target: &case.target,
@@ -116,7 +116,7 @@ fn verdict(case: &Case, before: &AtProvider, is_reversed: bool) -> Value {
             .scalers
             .as_ref()
             .map(|scalers| scalers.iter().collect()),
-        obstacles: &obstacles,
+        mount_problems: &mount_problems,
     };
     if is_reversed {
         facts.revisions.reverse();
@@ -126,12 +126,12 @@ fn verdict(case: &Case, before: &AtProvider, is_reversed: bool) -> Value {
             .iter_mut()
             .for_each(|scalers| scalers.reverse());
     }
-    let patience = Patience::default();
-    let questions: Vec<String> = health::questions(&facts, &patience, case.now)
+    let timeouts = HealthTimeouts::default();
+    let questions: Vec<String> = health::questions(&facts, &timeouts, case.now)
         .iter()
         .map(ToString::to_string)
         .collect();
-    let verdict = health::classify(&facts, before, &patience, case.now);
+    let verdict = health::classify(&facts, before, &timeouts, case.now);
     let mut document = json!({"atProvider": verdict.at_provider});
     if let Some(wait) = verdict.look_again {
         document["lookAgainSeconds"] = json!(wait.as_secs());

@@ -96,7 +96,7 @@ pub(crate) fn runtime_files(to: &Path) -> ExitCode {
 pub(crate) async fn run(command: Command, config: &Config) -> ExitCode {
     let connected = match connect(config).await {
         Ok(connected) => connected,
-        Err(fault) => return invalid(&[fault]),
+        Err(problem) => return invalid(&[problem]),
     };
     let done = execute(command, config, &connected).await;
     connected.transport.close().await;

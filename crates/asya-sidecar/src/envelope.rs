@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 /// Members by name, with their values as they were written.
 pub type Members = BTreeMap<String, Box<RawValue>>;
 
-/// A body that is no envelope: the reason, in one line.
+/// A body that is not an envelope: the reason, in one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidEnvelope(String);
@@ -47,13 +47,13 @@ pub struct Envelope {
     pub route: Route,
     /// Headers by name.
     pub headers: Members,
-    /// What is known of its processing.
+    /// State of its processing.
     pub status: Map<String, Value>,
     // `payload`, and members that this program does not know.
     rest: Members,
 }
 
-/// What becomes of a message, as `status.phase` names it.
+/// Phase of a message, as `status.phase` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Waits for an actor.
@@ -85,7 +85,7 @@ impl Envelope {
     /// Reads an envelope.
     ///
     /// # Errors
-    /// When it is no JSON object, has no id, or a known member has the wrong type.
+    /// When it is not a JSON object, has no id, or a known member has the wrong type.
     pub fn parse(body: &[u8]) -> Result<Self, InvalidEnvelope> {
         let envelope = Self::parse_lenient(body)?;
         if envelope.id.is_empty() {
@@ -98,7 +98,7 @@ impl Envelope {
     /// that reach an end actor from outside.
     ///
     /// # Errors
-    /// When it is no JSON object, or a known member has the wrong type.
+    /// When it is not a JSON object, or a known member has the wrong type.
     pub fn parse_lenient(body: &[u8]) -> Result<Self, InvalidEnvelope> {
         let mut rest: Members = serde_json::from_slice(body)
             .map_err(|error| InvalidEnvelope(format!("not a JSON object: {error}")))?;
@@ -301,7 +301,7 @@ impl Frame {
     /// Reads a frame.
     ///
     /// # Errors
-    /// When it is no JSON object.
+    /// When it is not a JSON object.
     pub fn parse(json: &[u8]) -> Result<Self, InvalidEnvelope> {
         let members = serde_json::from_slice(json);
         members

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use asya_sidecar::admin::Queues;
-use asya_sidecar::config::{Config, Fault, TransportConfig};
+use asya_sidecar::config::{Config, Problem, TransportConfig};
 use asya_sidecar::gateway::Gateway;
 use asya_sidecar::metrics::Metrics;
 use asya_sidecar::otlp::Otlp;
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     }
     let config = match Config::read(&|name| std::env::var(name).ok()) {
         Ok(config) => config,
-        Err(faults) => return invalid(&faults),
+        Err(problems) => return invalid(&problems),
     };
     start_logging(config.log_level);
     let Some(tokio) = start_tokio() else {
@@ -97,7 +97,7 @@ async fn run(config: Config) -> ExitCode {
     };
     let transport = match connect(&config).await {
         Ok(connected) => connected.transport,
-        Err(fault) => return invalid(&[fault]),
+        Err(problem) => return invalid(&[problem]),
     };
     let (sender, stop) = stop::channel();
     let metrics = Arc::new(Metrics::new(&config.worker.actor, config.transport.name()));
@@ -170,13 +170,13 @@ impl Connected {
     }
 }
 
-async fn connect(config: &Config) -> Result<Connected, Fault> {
+async fn connect(config: &Config) -> Result<Connected, Problem> {
     match &config.transport {
         TransportConfig::RabbitMq(rabbitmq) => {
             let transport = RabbitMq::new(rabbitmq, &config.queues.own, config.worker.prefetch);
             match transport {
                 Ok(transport) => Ok(Connected::new(transport)),
-                Err(allowed) => Err(Fault {
+                Err(allowed) => Err(Problem {
                     variable: "ASYA_RABBITMQ_URL".to_owned(),
                     value: "***".to_owned(),
                     allowed,
@@ -188,11 +188,11 @@ async fn connect(config: &Config) -> Result<Connected, Fault> {
 }
 
 /// Reports what is wrong with the environment, a line each.
-fn invalid(faults: &[Fault]) -> ExitCode {
+fn invalid(problems: &[Problem]) -> ExitCode {
     let mut errors = std::io::stderr().lock();
-    for fault in faults {
+    for problem in problems {
         // Where nobody reads it, the exit code still counts.
-        let _ = writeln!(errors, "{fault}");
+        let _ = writeln!(errors, "{problem}");
     }
     ExitCode::from(INVALID)
 }

@@ -37,7 +37,7 @@ impl Default for Policy {
     }
 }
 
-/// Which policy counts for which errors.
+/// Errors, and the policy that applies to them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// Short or qualified names of error types.
@@ -46,7 +46,7 @@ pub struct Rule {
     pub policy: String,
 }
 
-/// All that is configured about retries.
+/// Configuration of retries.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Retries {
     /// Errors that are never tried again.
@@ -59,7 +59,7 @@ pub struct Retries {
     pub fallback: Option<Policy>,
 }
 
-/// What becomes of a failed message.
+/// What happens to a failed message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// It is tried again after a delay.

@@ -10,7 +10,7 @@ use std::path::Path;
 pub struct RuntimeFile {
     /// Path with `/`.
     pub path: &'static str,
-    /// What it holds.
+    /// Content.
     pub content: &'static str,
 }
 

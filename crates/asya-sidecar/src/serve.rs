@@ -26,7 +26,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What is reported.
+/// Reported state.
 pub struct Status {
     /// The metrics.
     pub metrics: Arc<Metrics>,
@@ -100,7 +100,7 @@ impl Status {
         }
     }
 
-    /// What keeps the actor from receiving messages.
+    /// Reason for which the actor receives no messages.
     async fn missing(&self) -> Option<&'static str> {
         if !self.runtime.is_ready().await {
             Some("the runtime is not ready")

@@ -1,4 +1,4 @@
-//! What the program makes of its environment.
+//! Environment variables of the program.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -24,10 +24,10 @@ fn environment(given: &[(&str, &str)]) -> BTreeMap<String, String> {
 fn read(given: &[(&str, &str)]) -> Result<Config, Vec<String>> {
     let environment = environment(given);
     let config = Config::read(&|name| environment.get(name).cloned());
-    config.map_err(|faults| faults.iter().map(ToString::to_string).collect())
+    config.map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 
-/// Variable, value, and how the fault begins.
+/// Variable, value, and how the problem begins.
 const REFUSED: &[(&str, &str, &str)] = &[
     (
         "ASYA_ACTOR_NAME",
@@ -186,18 +186,18 @@ const REFUSED_ON_SQS: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn invalid_values_are_refused_with_variable_value_and_what_is_allowed() {
+fn invalid_values_are_refused_with_variable_value_and_allowed_values() {
     let sqs = [("ASYA_TRANSPORT", "sqs"), ("ASYA_AWS_REGION", "r")];
     for (name, value, expected) in REFUSED {
-        let faults = read(&[(name, value)]).expect_err(name);
-        assert_eq!(faults.len(), 1, "{faults:?}");
-        assert!(faults[0].starts_with(expected), "{}", faults[0]);
-        assert!(!faults[0].contains("secret"), "{}", faults[0]);
+        let problems = read(&[(name, value)]).expect_err(name);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with(expected), "{}", problems[0]);
+        assert!(!problems[0].contains("secret"), "{}", problems[0]);
     }
     for (name, value, expected) in REFUSED_ON_SQS {
-        let faults = read(&[sqs[0], sqs[1], (name, value)]).expect_err(name);
-        assert_eq!(faults.len(), 1, "{faults:?}");
-        assert!(faults[0].starts_with(expected), "{}", faults[0]);
+        let problems = read(&[sqs[0], sqs[1], (name, value)]).expect_err(name);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with(expected), "{}", problems[0]);
     }
 }
 
@@ -315,7 +315,7 @@ fn the_standard_variables_decide_whether_spans_are_exported() {
 }
 
 #[test]
-fn the_program_ends_with_2_and_reports_every_fault() {
+fn the_program_exits_with_2_and_reports_every_problem() {
     let output = Command::new(env!("CARGO_BIN_EXE_asya-sidecar"))
         .env_clear()
         .envs(environment(&[

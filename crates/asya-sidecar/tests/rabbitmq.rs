@@ -1,4 +1,4 @@
-//! What becomes of messages on RabbitMQ while nothing breaks, and while handlers fail.
+//! Message handling on RabbitMQ without failures, and with failing handlers.
 
 mod rig;
 

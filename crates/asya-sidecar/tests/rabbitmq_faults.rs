@@ -1,4 +1,4 @@
-//! What becomes of messages on RabbitMQ while things break. None may be lost, and none may loop.
+//! Message handling on RabbitMQ under failures. No message may be lost, and none may loop.
 
 mod rig;
 
@@ -279,7 +279,7 @@ async fn a_missing_exchange_loses_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_no_envelope_is_in_the_sump_once_with_its_bytes() {
+async fn an_invalid_envelope_reaches_the_sump_once_with_its_bytes() {
     let rabbit = Rabbit::start().await;
     rabbit.queue("a").await;
     let pod = Pod::start(&rabbit.environment("a"));
@@ -301,7 +301,7 @@ async fn what_is_no_envelope_is_in_the_sump_once_with_its_bytes() {
 }
 
 #[tokio::test]
-async fn an_end_actor_gets_everything_and_sends_nothing_on() {
+async fn an_end_actor_receives_all_messages_and_forwards_none() {
     let rabbit = Rabbit::start().await;
     let mut environment = rabbit.environment("x-sump");
     environment.insert("ASYA_IS_END_ACTOR".to_owned(), "true".to_owned());
@@ -352,7 +352,7 @@ async fn a_call_that_hangs_gives_one_failure_and_spoils_no_other_message() {
 }
 
 #[tokio::test]
-async fn a_message_whose_deadline_is_over_is_not_processed() {
+async fn an_expired_message_is_not_processed() {
     let rabbit = Rabbit::start().await;
     rabbit.queue("a").await;
     let pod = Pod::start(&rabbit.environment("a"));

@@ -1,4 +1,4 @@
-//! What becomes of messages on SQS, which moto stands for.
+//! Message handling on SQS, with moto in its place.
 
 mod rig;
 
@@ -144,7 +144,7 @@ async fn retries_are_delayed_by_the_queue() {
 }
 
 #[tokio::test]
-async fn what_is_no_envelope_is_in_the_sump_once_with_its_bytes() {
+async fn an_invalid_envelope_reaches_the_sump_once_with_its_bytes() {
     let sqs = Sqs::start().await;
     sqs.queue("a").await;
     let pod = Pod::start(&sqs.environment("a"));

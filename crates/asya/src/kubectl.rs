@@ -42,7 +42,7 @@ pub struct Answer {
     pub output: String,
     /// Standard error; warnings if the call succeeded.
     pub stderr: String,
-    /// Whether it succeeded.
+    /// True if it succeeded.
     pub outcome: Result<(), KubectlError>,
 }
 

@@ -40,6 +40,7 @@
 pub mod actor_test;
 pub mod cli;
 pub mod commands;
+mod diagnostics;
 pub mod diff;
 pub mod docs;
 pub mod explain;

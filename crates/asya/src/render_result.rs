@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use function_kit::{Facts, SPEC_KEY, value};
+use actor::diagnostic::Diagnostic;
+use function_kit::{Facts, Note, SPEC_KEY, value};
 use merge::{FieldPath, Segment};
 use serde_json::{Map, Value};
 
-use crate::explain::{Conflict, Field, Origin, explain};
-use pipeline::{EngineError, Functions, Inputs, Object, Outcome, RenderError, render};
+use crate::diagnostics;
+use crate::explain::{Conflict, Field, Origin, explain_rendered};
+use pipeline::{Functions, Inputs, Object, Outcome, render};
 
 /// The result of rendering an actor.
 #[derive(Debug, Clone)]
@@ -26,8 +28,8 @@ pub(crate) struct RenderedActor {
     pub(crate) composite: Object,
     /// The composed objects, by the name of the composed resource.
     pub(crate) objects: BTreeMap<String, Object>,
-    /// Warnings in the actor's conditions, as `Condition: message`.
-    pub(crate) notes: Vec<String>,
+    /// Diagnostics in the actor's conditions, each with its condition.
+    pub(crate) notes: Vec<Note>,
     /// Fields of the resolved spec and defaults, with their origins.
     pub(crate) fields: Vec<Field>,
 }
@@ -35,32 +37,27 @@ pub(crate) struct RenderedActor {
 /// Why an actor is not rendered.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Refusal {
-    /// One line for each error.
-    pub(crate) messages: Vec<String>,
+    /// The errors; at least one.
+    pub(crate) errors: Vec<Diagnostic>,
     /// Conflicts between flavors.
     pub(crate) conflicts: Vec<Conflict>,
 }
 
 /// Runs the steps on an actor.
 pub(crate) fn render_actor(inputs: &Inputs, functions: &Functions) -> RenderResult {
-    let explanation = explain(inputs, functions).unwrap_or_default();
-    match render(inputs, functions) {
+    let rendered = render(inputs, functions);
+    let explanation = explain_rendered(inputs, functions, &rendered).unwrap_or_default();
+    match rendered {
         Err(error) => RenderResult::Refused(Refusal {
-            messages: messages(&error),
+            errors: diagnostics::of_error(&error),
             conflicts: explanation.conflicts,
         }),
-        Ok(rendered) => {
-            let facts = Facts::from_context(rendered.context.as_ref());
-            let notes = facts.diagnostics.into_iter();
-            RenderResult::Rendered(Box::new(RenderedActor {
-                composite: rendered.composite,
-                objects: rendered.composed,
-                notes: notes
-                    .map(|note| format!("{}: {}", note.condition, note.diagnostic))
-                    .collect(),
-                fields: explanation.fields,
-            }))
-        }
+        Ok(rendered) => RenderResult::Rendered(Box::new(RenderedActor {
+            notes: Facts::from_context(rendered.context.as_ref()).diagnostics,
+            composite: rendered.composite,
+            objects: rendered.composed,
+            fields: explanation.fields,
+        })),
     }
 }
 
@@ -72,14 +69,6 @@ pub(crate) fn resolved_spec(outcome: &Outcome) -> Option<Value> {
         .and_then(|xr| value::map(xr, &["spec"]));
     let spec = desired.or_else(|| value::map(outcome.context.as_ref()?, &[SPEC_KEY]));
     spec.map(value::struct_to_json)
-}
-
-/// The messages of the step that refused the actor.
-fn messages(error: &RenderError) -> Vec<String> {
-    match error {
-        RenderError::Engine(EngineError::Fatal { messages, .. }) => messages.clone(),
-        error => error.lines(),
-    }
 }
 
 /// The composed objects alone; empty if the actor is refused.

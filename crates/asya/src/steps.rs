@@ -26,7 +26,7 @@ const OWN: [&str; 7] = [
     "function-report-status",
 ];
 
-/// Whether the name is that of one of Asya's own functions.
+/// Returns whether the name is that of one of Asya's own functions.
 pub fn is_own(name: &str) -> bool {
     OWN.contains(&name)
 }

@@ -26,7 +26,7 @@ impl Size {
         }
     }
 
-    /// Whether the objects of the actor are there already.
+    /// Returns whether the objects of the actor are there already.
     pub fn is_live(self) -> bool {
         self != Self::Small
     }
@@ -48,7 +48,7 @@ impl Size {
     }
 }
 
-/// What a user and the platform team have written.
+/// Documents of a user and of the platform team.
 #[derive(Debug, Clone)]
 pub struct Written {
     /// The actor, as the API server has it.

@@ -39,6 +39,6 @@ impl Report {
             .context("callgrind counted nothing")?
             .trim()
             .parse()
-            .context("callgrind's sum is no number")
+            .context("callgrind's sum is not a number")
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::actors::{self, Size, Written};
 use crate::requests::{Requests, STEPS, Step};
 
-/// What grows.
+/// Input that grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimension {
     /// Flavors of the same size, none of which sets what another sets.
@@ -24,7 +24,7 @@ pub enum Dimension {
     Keys,
 }
 
-/// What works on it.
+/// Program that works on the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// The merge of the flavors with the actor.
@@ -36,9 +36,9 @@ pub enum Work {
 /// One point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
-    /// What is done.
+    /// Operation.
     pub work: Work,
-    /// What there is more and more of.
+    /// Items whose number grows.
     pub dimension: Dimension,
     /// How much there is of it.
     pub size: usize,
@@ -110,7 +110,7 @@ impl FromStr for Point {
                 size: size.parse().ok()?,
             })
         };
-        read().ok_or_else(|| format!("{text:?} is no point of a curve"))
+        read().ok_or_else(|| format!("{text:?} is not a point of a curve"))
     }
 }
 
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_is_in_the_actor() {
+    fn grown_input_is_part_of_the_actor() {
         let count = |dimension, pointer: &str| -> usize {
             let recorded = Requests::of_live(written(dimension, 8)).unwrap();
             // What the second step gets is merged.

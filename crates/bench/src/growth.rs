@@ -1,4 +1,4 @@
-//! What twice as much of something costs, in instructions, which no other work on the machine
+//! Cost of twice as much input, in instructions, which no other work on the machine
 //! changes.
 //!
 //! This program does the work itself, under callgrind and in two processes, once and some more

@@ -1,4 +1,4 @@
-//! What the benchmarks measure with: the same requests for programs, for the steps alone and for
+//! Inputs of the benchmarks: the same requests for programs, for the steps alone and for
 //! counting instructions.
 //!
 //! Start it with `cargo xtask bench`, which builds what it measures. `cargo bench -p bench` and

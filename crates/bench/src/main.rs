@@ -35,7 +35,7 @@ struct Options {
     /// After how many calls memory is read
     #[arg(long, default_value_t = 10_000)]
     calls: usize,
-    /// What is measured; all but `time` is counted by callgrind and takes some minutes
+    /// Measurement; all but `time` are counted by callgrind and take some minutes
     #[arg(long, value_enum, value_delimiter = ',', default_value = "time")]
     measure: Vec<Measure>,
     /// Do the work of one point of a curve, to be counted
@@ -46,25 +46,25 @@ struct Options {
     times: usize,
 }
 
-/// What is measured.
+/// Measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Measure {
     /// Latency, processor time, memory and start of programs
     Time,
     /// Instructions of a call
     Instructions,
-    /// What twice as much costs the merge and the steps
+    /// Cost of twice as much input for the merge and the steps
     Growth,
 }
 
-/// What all others are measured against.
+/// Baseline of all other measurements.
 const ECHO: &str = "bench-echo";
 
 /// Where programs are, and where they run.
 struct Place {
     programs: PathBuf,
     echo: PathBuf,
-    /// What goes before a program so that it has a processor that the client does not use.
+    /// Command before a program, which gives it a processor that the client does not use.
     beside_client: Vec<String>,
 }
 

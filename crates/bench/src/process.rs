@@ -69,7 +69,7 @@ impl Process {
                 continue;
             };
             let first = text.split(' ').next().unwrap_or_default();
-            nanoseconds += first.parse::<u64>().context("schedstat is no number")?;
+            nanoseconds += first.parse::<u64>().context("schedstat is not a number")?;
         }
         Ok(Duration::from_nanos(nanoseconds))
     }

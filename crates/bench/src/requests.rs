@@ -45,7 +45,7 @@ const SIX: &str = include_str!("../../../apis/asyncactors.asya.sh/composition.ya
 /// The Composition with one step.
 const ONE: &str = include_str!("../../../apis/one-step.asyncactors.asya.sh/composition.yaml");
 
-/// Kinds that the steps look up, as `group`, `version`, `kind`.
+/// Kinds whose schemas the steps require, as `group`, `version`, `kind`.
 const SERVED: [(&str, &str, &str); 2] = [
     ("", "v1", "ConfigMap"),
     ("keda.sh", "v1alpha1", "ScaledObject"),
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_step_desires_what_six_steps_desire() {
+    fn one_step_and_six_steps_desire_the_same_objects() {
         for size in Size::ALL {
             let requests = Requests::of(size).unwrap();
             let last = requests.steps.last().unwrap().clone();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// What several rounds gave.
+/// Results of several rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) least: f64,

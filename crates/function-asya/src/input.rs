@@ -5,22 +5,21 @@ use std::fmt;
 use function_kit::{Code, Diagnostic, Location, QueueInput, StepError};
 use serde::Deserialize;
 
-/// Input of the function: `asya.fn.asya.sh/v1alpha1`, kind `Input`. None is needed.
+/// Input of the function: `asya.fn.asya.sh/v1alpha1`, kind `Input`. Optional.
 ///
-/// Beside `steps` it holds what the inputs of the steps hold, once for all of them.
+/// Besides `steps` it has the fields of the inputs of all steps.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Input {
-    /// The steps to run, each once and in the order of the pipeline; all of them unless
-    /// given. What a step needs of those left out comes from the functions before this
-    /// one, or from this input.
+    /// Steps to run, each once and in the order of the pipeline. Default: all. Other functions, or this
+    /// input, provide what the missing steps would.
     pub steps: Option<Vec<StepName>>,
-    /// Composition-resource name of a workload that another function renders, to be
-    /// given a sidecar and to be scaled. Unless given: the one that render-deployment
-    /// renders.
+    /// Composition-resource name of a workload that another function renders, for the sidecar and for
+    /// scaling. Default: the workload that render-deployment renders.
     pub target: Option<String>,
-    /// Image of the sidecar, where neither the actor nor the platform names one.
+    /// Image of the sidecar, for actors and platforms that set none. Default: `ASYA_SIDECAR_IMAGE` of
+    /// the function, else `asya-sidecar:latest`.
     pub sidecar_image: Option<String>,
     /// Input of resolve-flavors. `platform` is for every step.
     #[serde(flatten)]
@@ -38,22 +37,22 @@ pub struct Input {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StepName {
-    /// Flavors and the actor's own fields become one resolved spec.
+    /// Merges flavors and the actor's own fields into one resolved spec.
     ResolveFlavors,
-    /// The queue.
+    /// Renders the Queue.
     RenderQueue,
-    /// The workload.
+    /// Renders the workload.
     RenderDeployment,
-    /// Sidecar, state proxies, runtime script.
+    /// Adds sidecar, state proxies and runtime files to the workload.
     InjectSidecar,
-    /// Autoscaling.
+    /// Renders the ScaledObject and its credentials.
     RenderScaledobject,
-    /// Status, conditions, readiness.
+    /// Sets status, conditions and readiness.
     ReportStatus,
 }
 
 impl StepName {
-    /// All of them, in the order of the pipeline.
+    /// All steps, in the order of the pipeline.
     pub const ALL: [Self; 6] = [
         Self::ResolveFlavors,
         Self::RenderQueue,

@@ -36,7 +36,7 @@ const PLACES: [&str; 9] = [
     "/runtime/env",
 ];
 
-/// What people write there: lists and maps of the right form and of others.
+/// Values of that field: lists and maps, valid and invalid ones.
 fn forms() -> Vec<Value> {
     vec![
         json!([{"name": "PASSWORD", "value": SECRET}]),
@@ -170,7 +170,7 @@ fn answer(what: &str, request: &RunFunctionRequest) {
 }
 
 #[test]
-fn a_secret_is_seen_by_the_pod_alone() {
+fn secrets_appear_in_pods_only() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = fmt()

@@ -1,8 +1,8 @@
-//! What the function's own environment says.
+//! Settings in the function's own environment.
 
 use std::path::{Path, PathBuf};
 
-use crate::script::Script;
+use crate::runtime_script::Script;
 
 /// The variable with the sidecar image of actors for which nobody else names one.
 pub const IMAGE_VARIABLE: &str = "ASYA_SIDECAR_IMAGE";

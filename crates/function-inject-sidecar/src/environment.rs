@@ -10,51 +10,13 @@ use function_kit::{Code, Diagnostic, StepError};
 use serde_json::Value;
 
 use crate::origin::Origin;
+use crate::variables::Environment;
 use crate::{Actor, origin, rabbitmq, resiliency, sqs};
 
 /// The variable with the address of the sidecar's metrics and probes.
 const METRICS_VARIABLE: &str = "ASYA_METRICS_ADDR";
 /// Its port where the actor gives none. Not 8080, which belongs to many a handler.
 const METRICS_PORT: u16 = 9464;
-
-/// Variables in the order in which a container gets them: a later one may refer to an
-/// earlier one.
-#[derive(Debug, Default)]
-pub(crate) struct Environment(Vec<EnvVar>);
-
-impl Environment {
-    /// Adds a variable with a literal value.
-    pub(crate) fn set(&mut self, name: &str, value: impl Into<String>) {
-        self.0.push(EnvVar::literal(name, value));
-    }
-
-    /// [`Environment::set`], where there is a value.
-    pub(crate) fn set_if(&mut self, name: &str, value: Option<impl Into<String>>) {
-        if let Some(value) = value {
-            self.set(name, value);
-        }
-    }
-
-    /// Adds a variable.
-    pub(crate) fn push(&mut self, variable: EnvVar) {
-        self.0.push(variable);
-    }
-
-    /// Lays a user's variables over: each takes the place of ours of that name, or
-    /// comes behind them.
-    fn lay_over(&mut self, given: &[EnvVar]) {
-        for variable in given {
-            match self.0.iter_mut().find(|own| own.name() == variable.name()) {
-                Some(own) => *own = variable.clone(),
-                None => self.0.push(variable.clone()),
-            }
-        }
-    }
-
-    fn into_values(self) -> Vec<Value> {
-        self.0.into_iter().map(EnvVar::into_value).collect()
-    }
-}
 
 /// The whole environment.
 ///
@@ -70,7 +32,7 @@ pub(crate) fn render(actor: &Actor, errors: &mut Vec<Diagnostic>) -> Result<Vec<
     resiliency::add(actor, &mut env, errors);
     env.set(METRICS_VARIABLE, format!("0.0.0.0:{METRICS_PORT}"));
     check_given(actor, errors);
-    env.lay_over(&actor.spec.sidecar.env);
+    env.override_with(&actor.spec.sidecar.env);
     Ok(env.into_values())
 }
 

@@ -24,7 +24,7 @@ const PREFETCH_VARIABLE: &str = "ASYA_PREFETCH";
 /// Names of everything of ours in somebody else's pods begin so.
 const OWN_PREFIX: &str = "asya-";
 
-/// What every workload of the actor gets.
+/// Additions to every workload of the actor.
 #[derive(Debug, Clone)]
 pub(crate) struct Injected {
     /// The sidecar, then the state proxies.

@@ -3,18 +3,18 @@
 use function_kit::{CommonInput, QueueInput};
 use serde::{Deserialize, Deserializer};
 
-/// Input of the step: `inject-sidecar.fn.asya.sh/v1alpha1`, kind `Input`. None is
-/// needed after render-deployment.
+/// Input of the step: `inject-sidecar.fn.asya.sh/v1alpha1`, kind `Input`.
+/// Optional after render-deployment.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Input {
-    /// The composed resources to inject into; those that this reconcile does not desire
-    /// are passed over. Unless given: `deployment`, `statefulset`, `adapter`,
-    /// `binding`.
+    /// Names of the composed resources that get the sidecar; names that this reconcile does not desire
+    /// are ignored. Default: `deployment`, `statefulset`, `adapter`, `binding`.
     #[serde(deserialize_with = "null_as_default")]
     pub target: Targets,
-    /// Image of the sidecar, where neither the actor nor the platform names one.
+    /// Image of the sidecar, for actors and platforms that set none. Default: `ASYA_SIDECAR_IMAGE` of
+    /// the function, else `asya-sidecar:latest`.
     pub sidecar_image: Option<String>,
     /// The platform's settings, for this step alone.
     #[serde(flatten)]
@@ -24,7 +24,7 @@ pub struct Input {
     pub queue: QueueInput,
 }
 
-/// Names of composed resources.
+/// One or several names of composed resources.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(

@@ -58,12 +58,14 @@ mod rabbitmq;
 mod resiliency;
 mod resources;
 mod rollout;
+mod runtime_script;
 mod script;
 mod security;
 mod sidecar;
 mod sqs;
 mod state_proxy;
 mod target;
+mod variables;
 mod versions;
 mod volumes;
 
@@ -79,7 +81,7 @@ use serde_json::Value;
 
 pub use config::{Config, IMAGE_VARIABLE, ReadScriptError, SCRIPT_VARIABLE};
 pub use input::{Input, Targets};
-pub use script::Script;
+pub use runtime_script::Script;
 
 use inject::Injected;
 use script::Source;
@@ -89,7 +91,7 @@ pub fn run(request: RunFunctionRequest, config: &Config) -> RunFunctionResponse 
     function_kit::run(request, |call| step(call, config))
 }
 
-/// What injection looks at.
+/// Inputs of the injection.
 struct Actor<'a> {
     call: &'a Call,
     identity: &'a Identity,
@@ -105,7 +107,7 @@ struct Actor<'a> {
 }
 
 impl Actor<'_> {
-    /// Whether the sidecar is our own, whose probes and files are known.
+    /// Returns whether the sidecar is our own, whose probes and files are known.
     fn sidecar_is_ours(&self) -> bool {
         sidecar::is_ours(self.sidecar_image)
     }
@@ -114,7 +116,7 @@ impl Actor<'_> {
 /// The step itself, for a program that runs several of them in one call.
 ///
 /// # Errors
-/// What ends the pipeline.
+/// The error that ends the pipeline.
 pub fn step(call: &mut Call, config: &Config) -> Result<(), StepError> {
     let input: Input = call.input()?;
     let mut targets = target::present(call, &input.target)?;

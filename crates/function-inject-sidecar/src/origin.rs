@@ -1,4 +1,4 @@
-//! Who gave something that the pod already has.
+//! Origins of existing fields of a pod.
 
 use function_kit::{Call, Code, Diagnostic, Location};
 use merge::{FieldPath, Segment};
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::Actor;
 
-/// What this step adds, as a message names it.
+/// Addition of this step, as a message names it.
 pub(crate) const OURS: &str = "Asya itself";
 
-/// Who gave something.
+/// Origin of an existing field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
     /// The document and field.
@@ -18,7 +18,7 @@ pub(crate) struct Origin {
     pub(crate) text: String,
 }
 
-/// Who set an item of a list in the spec.
+/// Origin of an item of a list in the spec.
 pub(crate) fn of_item(call: &Call, list: &[&str], index: usize) -> Origin {
     let location = call.locate(&path_of_item(list, index));
     let text = format!("{} in {}", location.source, list.join("."));
@@ -31,7 +31,7 @@ pub(crate) fn path_of_item(list: &[&str], index: usize) -> FieldPath {
     list.chain([index.into()]).collect()
 }
 
-/// Who gave the volume `name` in the spec, if anybody did.
+/// Origin of the volume `name` in the spec, if it has one.
 pub(crate) fn of_volume(actor: &Actor, name: &str) -> Option<Origin> {
     let mut given = actor.spec.volumes.iter();
     if let Some(index) = given.position(|volume| volume.name() == name) {
@@ -49,7 +49,7 @@ pub(crate) fn of_volume(actor: &Actor, name: &str) -> Option<Origin> {
     Some(in_workload(actor, "template", &path.into()))
 }
 
-/// Who gave the mount at `path` of `asya-runtime` in the spec, if anybody did.
+/// Origin of the mount at `path` of `asya-runtime` in the spec, if it has one.
 pub(crate) fn of_mount(actor: &Actor, path: &str) -> Option<Origin> {
     let mut given = actor.spec.volume_mounts.iter();
     if let Some(index) = given.position(|mount| mount.mount_path() == path) {
@@ -73,7 +73,7 @@ pub(crate) fn of_mount(actor: &Actor, path: &str) -> Option<Origin> {
     Some(in_workload(actor, "template", &path.into()))
 }
 
-/// Who gave a field of a workload: whoever wrote `workload` in the spec, or whichever
+/// Origin of a field of a workload: the author of `workload` in the spec, or whichever
 /// step rendered it.
 pub(crate) fn of_workload(actor: &Actor, target: &str, field: &str) -> Origin {
     let path = FieldPath::from(["workload", field]);
@@ -87,7 +87,7 @@ pub(crate) fn of_workload(actor: &Actor, target: &str, field: &str) -> Origin {
     }
 }
 
-/// Who gave `path`, which is inside that field of `workload`.
+/// Origin of `path`, which is inside that field of `workload`.
 fn in_workload(actor: &Actor, field: &str, path: &FieldPath) -> Origin {
     let location = actor.call.locate(path);
     let text = format!("{} in workload.{field}", location.source);

@@ -1,10 +1,10 @@
-//! What the sidecar needs to know of RabbitMQ.
+//! Environment of the sidecar for RabbitMQ.
 
 use actor::entry::EnvVar;
 use actor::retry_delays::delays_seconds;
 use actor::transport::{RabbitMq, SecretKeyRef};
 
-use crate::environment::Environment;
+use crate::variables::Environment;
 use crate::{Actor, volumes};
 
 const USERNAME: &str = "ASYA_RABBITMQ_USERNAME";
@@ -36,7 +36,7 @@ pub(crate) fn add(actor: &Actor, rabbitmq: &RabbitMq, env: &mut Environment) {
 }
 
 /// User and password. Beside a URL from a Secret, which holds both, only those that
-/// are configured: a Secret that is looked for in vain would stop the pod.
+/// are configured: a missing Secret would stop the pod.
 fn add_user(rabbitmq: &RabbitMq, env: &mut Environment) {
     let whole_url = rabbitmq.url_secret_ref.is_some();
     match &rabbitmq.username_secret_ref {
@@ -74,7 +74,7 @@ mod tests {
     use actor::transport::Tls;
 
     #[test]
-    fn the_url_encodes_what_would_break_it() {
+    fn special_characters_in_the_url_are_encoded() {
         let broker = |vhost: Option<&str>, enabled| RabbitMq {
             host: "mq".to_owned(),
             vhost: vhost.map(str::to_owned),

@@ -1,4 +1,4 @@
-//! What the sidecar does on failure.
+//! Environment of the sidecar for timeouts and retries.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::Actor;
-use crate::environment::Environment;
+use crate::variables::Environment;
 
 /// Kinds of the older form.
 const POLICIES: [&str; 2] = ["constant", "exponential"];
@@ -154,7 +154,7 @@ fn is_list_of_names(value: &Value) -> bool {
         .is_some_and(|items| !items.is_empty() && items.iter().all(is_name))
 }
 
-/// What is wrong with `spec.resiliency`.
+/// Problems of `spec.resiliency`.
 struct Errors<'a> {
     actor: &'a Actor<'a>,
     errors: &'a mut Vec<Diagnostic>,

@@ -7,7 +7,7 @@ use actor::quantity;
 use merge::FieldPath;
 use serde_json::{Map, Value};
 
-/// Requests where nobody says otherwise: what a sidecar needs that waits.
+/// Default requests: what an idle sidecar needs.
 const LEAST: [(&str, &str); 2] = [("cpu", "10m"), ("memory", "32Mi")];
 
 /// `given` with its quantities as texts, and with requests of cpu and memory: what is
@@ -37,7 +37,7 @@ mod tests {
                 json!({}),
                 json!({}),
                 json!({"requests": {"cpu": "10m", "memory": "32Mi"}}),
-                "nobody says anything",
+                "no requests are set",
             ),
             (
                 json!({"requests": {"cpu": 1}}),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_reported_with_its_path() {
+    fn invalid_quantities_are_reported_with_their_path() {
         let given = json!({"limits": {"cpu": "lots"}, "requests": [1]});
         let mut problems = Vec::new();
         with_requests(given.as_object(), None, |path, problem| {

@@ -36,7 +36,7 @@ pub(crate) fn earlier_scripts(
         .collect()
 }
 
-/// Whether the workload's controller has made all pods from a template that mounts
+/// Returns whether the workload's controller has made all pods from a template that mounts
 /// the ConfigMap `current`, and none from another is left. Of somebody else's workload
 /// the provider reports for which generation of the binding that is so; where a rollout is
 /// not done by itself, such as that of a StatefulSet with `OnDelete`, it never says it,
@@ -74,7 +74,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_rollout_of_a_bound_workload_is_done_when_the_provider_says_so() {
+    fn a_rollout_of_a_bound_workload_ends_with_the_rolled_out_generation() {
         let binding = |map: &str, done: Value| {
             let volumes = json!([{"name": "asya-runtime", "configMap": {"name": map}}]);
             json!({

@@ -1,75 +1,17 @@
-//! The runtime script: which one, and the ConfigMap that carries it.
-
-use std::borrow::Cow;
-use std::fmt::Write as _;
+//! Selects the runtime script, and renders the ConfigMap with it.
 
 use actor::platform::{Delivery, Platform};
 use actor::status::ConditionType;
 use function_kit::{Call, Code, Diagnostic, Identity, StepError};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
+use crate::runtime_script::{Script, digest};
 use crate::{Config, versions};
 
 /// File of the script in its ConfigMap.
 pub(crate) const FILE: &str = "asya_runtime.py";
 /// Composed resources with a script are called so, with the script's hash behind it.
 pub(crate) const RESOURCE_PREFIX: &str = "runtime-script-";
-
-/// A runtime script.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Script {
-    text: Cow<'static, str>,
-    hash: String,
-    /// Modules that the script loads in pods with state proxies, by file name.
-    state_files: &'static [(&'static str, &'static str)],
-    /// Whether they are delivered.
-    has_state_files: bool,
-}
-
-impl Script {
-    /// The script of that text.
-    pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::with_modules(text, &[])
-    }
-
-    /// A released script and its modules for state proxies.
-    pub(crate) fn with_modules(
-        text: impl Into<Cow<'static, str>>,
-        state_files: &'static [(&'static str, &'static str)],
-    ) -> Self {
-        let text = text.into();
-        Self {
-            hash: digest([&*text]),
-            text,
-            state_files,
-            has_state_files: false,
-        }
-    }
-
-    /// The files of its ConfigMap besides the script, by name.
-    pub(crate) fn files(&self) -> &'static [(&'static str, &'static str)] {
-        if self.has_state_files {
-            self.state_files
-        } else {
-            &[]
-        }
-    }
-}
-
-/// The beginning of the SHA-256 digest of the texts, in hexadecimal.
-fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
-    let mut hasher = Sha256::new();
-    for text in texts {
-        hasher.update(text.as_bytes());
-    }
-    let mut digits = String::new();
-    for byte in &hasher.finalize()[..4] {
-        // Writing to a String cannot fail.
-        let _ = write!(digits, "{byte:02x}");
-    }
-    digits
-}
 
 /// Where the pods find the runtime files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -217,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// What `read` returns in a call without anything.
+    /// Result of `read` in an empty call.
     fn in_call<T>(read: impl FnOnce(&Call) -> T) -> T {
         let mut found = None;
         function_kit::run(RunFunctionRequest::default(), |call| {

@@ -34,7 +34,7 @@ pub(crate) fn image<'a>(
         .map_or(IMAGE, String::as_str)
 }
 
-/// Whether that is an image of our own sidecar: its repository is called `asya-sidecar`.
+/// Returns whether that is an image of our own sidecar: its repository is called `asya-sidecar`.
 pub(crate) fn is_ours(image: &str) -> bool {
     let repository = image.split('@').next().unwrap_or_default();
     let name = repository.rsplit('/').next().unwrap_or_default();
@@ -78,7 +78,7 @@ pub(crate) fn runtime_files(actor: &Actor, errors: &mut Vec<Diagnostic>) -> Valu
     container
 }
 
-/// What both containers of the sidecar's image have in common.
+/// Fields that both containers of the sidecar's image have.
 fn base(actor: &Actor) -> Value {
     let (own, of_platform) = (&actor.spec.sidecar, &actor.platform.sidecar);
     let pull_policy = own

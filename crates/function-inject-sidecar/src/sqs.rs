@@ -1,4 +1,4 @@
-//! What the sidecar needs to know of Amazon SQS.
+//! Environment of the sidecar for Amazon SQS.
 
 use actor::duration::seconds_up;
 use actor::spec::value_of;
@@ -9,7 +9,7 @@ use merge::{FieldPath, Segment};
 use serde_json::{Value, json};
 
 use crate::Actor;
-use crate::environment::Environment;
+use crate::variables::Environment;
 
 const VISIBILITY_VARIABLE: &str = "ASYA_SQS_VISIBILITY_TIMEOUT";
 

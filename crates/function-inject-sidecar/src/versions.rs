@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use crate::script::Script;
+use crate::runtime_script::Script;
 
 macro_rules! released {
     ($($version:literal),+ $(,)?) => {

@@ -34,7 +34,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn the_sidecar_is_injected_or_a_fault_is_told(
+    fn any_request_gets_a_sidecar_or_an_error(
         pod in any_value(),
         containers in any_value(),
         sidecar in any_value(),

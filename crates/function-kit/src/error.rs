@@ -7,7 +7,7 @@ use actor::status::{ConditionType, StatusReason};
 
 use crate::Note;
 
-/// Most results of one answer, beside the one that says how many more there would be. Crossplane
+/// Maximum number of results of one answer, besides the one that counts the others. Crossplane
 /// shows the first of them, and takes no answer of more than 4 MB.
 const MAX_RESULTS: usize = 256;
 
@@ -53,7 +53,7 @@ impl StepError {
         self
     }
 
-    /// What is wrong; at least one.
+    /// The diagnostics; at least one.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
@@ -76,7 +76,7 @@ impl StepError {
         results
     }
 
-    /// What the context carries: as many diagnostics as there are results.
+    /// Notes for the context: as many diagnostics as there are results.
     pub(crate) fn notes(&self) -> impl Iterator<Item = Note> {
         let (condition, reason) = match &self.condition {
             Some((condition, reason)) => (*condition, reason.as_str()),

@@ -1,11 +1,11 @@
-//! What earlier steps of the same reconcile hand to later ones, and to tools.
+//! Facts that earlier steps of a reconcile hand to later ones, and to tools.
 
 use actor::diagnostic::{Diagnostic, Location, Severity};
 use actor::health::UsedEnvironmentConfig;
 use merge::{FieldPath, Provenance};
 use pbjson_types::Struct;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{FACTS_KEY, value};
 
@@ -18,10 +18,26 @@ pub struct Facts {
     /// Which flavor set which field; what is absent is the actor's own.
     #[serde(deserialize_with = "origins")]
     pub origins: Provenance,
-    /// What the steps have found: of a Fatal answer the errors as well.
+    /// Diagnostics of the steps; a Fatal answer has its errors too.
     pub diagnostics: Vec<Note>,
     /// EnvironmentConfigs that the actor is rendered with.
     pub environment: Vec<UsedEnvironmentConfig>,
+    /// Items of flavors' lists that were removed before the merge, because the actor's own fields
+    /// take their place.
+    pub removed: Vec<Location>,
+    /// Platform settings that the input of resolve-flavors gives.
+    pub platform_input: Option<PlatformInput>,
+}
+
+/// Platform settings that the input of resolve-flavors gives. The settings in the context contain
+/// them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PlatformInput {
+    /// The settings in the input.
+    pub settings: Map<String, Value>,
+    /// True if there is no EnvironmentConfig with settings.
+    pub alone: bool,
 }
 
 /// A diagnostic, and the condition that shows it.
@@ -34,7 +50,7 @@ pub struct Note {
     /// condition's message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What was found.
+    /// The diagnostic.
     #[serde(flatten)]
     pub diagnostic: Diagnostic,
 }
@@ -50,10 +66,10 @@ impl Facts {
 
     /// The document and field that gave `path` of the resolved spec.
     pub fn locate(&self, path: &FieldPath) -> Location {
-        Location::in_spec(&self.origins, path)
+        Location::in_spec(&self.origins, path).before_removal(&self.removed)
     }
 
-    /// Who set the field at `path` of the resolved spec, as a message names them.
+    /// Origin of the field at `path` of the resolved spec, as a message names it.
     pub fn origin(&self, path: &FieldPath) -> String {
         self.locate(path).source.to_string()
     }
@@ -64,7 +80,7 @@ impl Facts {
         notes.filter(|note| note.diagnostic.severity == Severity::Error)
     }
 
-    /// What does not end the pipeline.
+    /// The diagnostics that do not end the pipeline.
     pub fn notes(&self) -> impl Iterator<Item = &Note> {
         let notes = self.diagnostics.iter();
         notes.filter(|note| note.diagnostic.severity != Severity::Error)

@@ -24,11 +24,11 @@ pub struct Identity {
     pub labels: BTreeMap<String, String>,
     /// Annotations of the XR.
     pub annotations: BTreeMap<String, String>,
-    /// Whether the XR is a legacy one.
+    /// True if the XR is a legacy one.
     pub legacy: bool,
 }
 
-/// Who a log line is about: what the XR says, unchecked. Enough for a step that
+/// The actor that a log line is about, as the XR names it, unchecked. Enough for a step that
 /// composes nothing, which so works in a Composition of any XR.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
@@ -36,7 +36,7 @@ pub struct Subject {
     pub actor: String,
     /// Namespace of the XR, or of the claim; empty where it has none.
     pub namespace: String,
-    /// Whether the XR is a legacy one.
+    /// True if the XR is a legacy one.
     pub legacy: bool,
 }
 
@@ -120,7 +120,7 @@ impl Identity {
     }
 }
 
-/// Whether an XR is a legacy one: cluster-scoped, with its machinery in `spec`.
+/// Returns whether an XR is a legacy one: cluster-scoped, with its machinery in `spec`.
 pub(crate) fn is_legacy(xr: &Struct) -> bool {
     value::text(xr, &["metadata", "namespace"]).is_none()
 }

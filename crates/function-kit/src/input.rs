@@ -1,4 +1,4 @@
-//! The input that every step takes from its Composition.
+//! Fields that the inputs of all steps have.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -6,14 +6,13 @@ use serde_json::{Map, Value};
 /// Key of the platform's settings in a step's input.
 pub const PLATFORM_INPUT: &str = "platform";
 
-/// What every step's input may hold.
+/// Fields that the inputs of all steps have.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CommonInput {
-    /// Platform settings for this step alone. Laid over those that
-    /// resolve-flavors handed on, key by key; without resolve-flavors they are
-    /// all there is.
+    /// Platform settings for this step alone. They override those of resolve-flavors key by key at any
+    /// depth. Default: none.
     #[cfg_attr(
         feature = "schema",
         schemars(with = "Option<actor::platform::Platform>")
@@ -21,7 +20,7 @@ pub struct CommonInput {
     pub platform: Option<Map<String, Value>>,
 }
 
-/// `over` laid over `base`, key by key at any depth; lists are replaced.
+/// Merges `over` into `base`, key by key at any depth; lists are replaced.
 pub fn overlay(base: &mut Map<String, Value>, over: Map<String, Value>) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {

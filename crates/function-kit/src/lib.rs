@@ -1,4 +1,4 @@
-//! What every Asya composition function does.
+//! Common parts of all Asya composition functions.
 //!
 //! A step of the pipeline is a pure function from request to response. This
 //! crate gives it everything but the step itself: reading the actor in all the
@@ -52,7 +52,7 @@ pub mod cases;
 pub use actor::diagnostic::{Code, Diagnostic, Location, Severity, Source};
 pub use call::{ASKED_KEY, Call, Step, fatal, locate_setting, run, run_steps};
 pub use error::StepError;
-pub use facts::{Facts, Note};
+pub use facts::{Facts, Note, PlatformInput};
 pub use identity::{Identity, Subject};
 pub use input::{CommonInput, PLATFORM_INPUT, overlay};
 pub use redact::{Redacted, redacted};

@@ -104,7 +104,7 @@ impl Serialize for Variable<'_> {
     }
 }
 
-/// Of maps, only the keys are shown.
+/// Only the keys of maps are shown.
 struct Hidden<'a>(&'a Value);
 
 impl Serialize for Hidden<'_> {
@@ -124,7 +124,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn literal_values_are_hidden_wherever_they_stand() {
+    fn literal_values_are_masked_at_any_depth() {
         let spec = json!({
             "image": "app:1",
             "env": [{"name": "A", "value": "s1"}, {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "p"}}}, "s2"],

@@ -12,7 +12,7 @@ use function_proto::v1::{
 };
 use pbjson_types::Struct;
 
-/// What Crossplane says of the schema of a kind.
+/// Crossplane's answer about the schema of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaAnswer {
     /// It has not looked yet.
@@ -23,13 +23,13 @@ pub enum SchemaAnswer {
     Served,
 }
 
-/// What Crossplane has fetched so far, and what this step asks for.
+/// Objects that Crossplane has fetched so far, and requirements of this step.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     pub(crate) resources: HashMap<String, Resources>,
     pub(crate) extra_resources: HashMap<String, Resources>,
     pub(crate) schemas: HashMap<String, Schema>,
-    /// Whether the caller says what it can do. Crossplane 1.17 to 2.1 does not,
+    /// True if the caller announces its capabilities. Crossplane 1.17 to 2.1 does not,
     /// and may know required resources by their older name alone.
     pub(crate) announces: bool,
     pub(crate) asked: Requirements,
@@ -60,7 +60,7 @@ impl Requests {
         self.fetched(key)
     }
 
-    /// What was fetched under `key`, whoever asked for it.
+    /// Objects under `key`, whichever step required them.
     pub(crate) fn fetched(&self, key: &str) -> Option<Vec<&Struct>> {
         let fetched = self
             .resources

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_is_a_word() {
+    fn a_reason_has_the_syntax_of_kubernetes() {
         let cases = [
             ("ConfigError", "ConfigError", "ours"),
             ("Foo_1:Bar", "Foo_1:Bar", "all that Kubernetes takes"),

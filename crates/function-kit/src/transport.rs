@@ -1,6 +1,6 @@
 //! Which transport an actor uses, where its queue is, and what it is called.
 //!
-//! None of these changes for a live actor, so what the live queue says goes
+//! None of these changes for a live actor, so the live queue's settings go
 //! before every setting: otherwise a new region in the platform's settings would
 //! silently give every actor a second, empty queue.
 
@@ -24,9 +24,8 @@ use crate::{Call, Identity, StepError, value};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueInput {
-    /// Name of the queue at the broker. Counts only where neither an earlier step
-    /// nor the live queue names it; else the platform's `queueNameTemplate` is
-    /// filled.
+    /// Name of the queue at the broker. Ignored if an earlier step or the live queue names it. Default:
+    /// the platform's `queueNameTemplate`, expanded.
     pub queue_name: Option<String>,
 }
 
@@ -77,7 +76,7 @@ impl Call {
     }
 
     /// The transport that the live queue was made for. None before the first
-    /// queue, and for a queue that says nothing of it.
+    /// queue, and for a queue without the label.
     pub fn live_transport(&self) -> Option<&str> {
         let live = self.observed(queue::RESOURCE_NAME)?;
         value::text(live, &["metadata", "labels", labels::TRANSPORT])
@@ -237,7 +236,7 @@ mod tests {
     use super::*;
     use crate::run;
     use crate::value::json_to_struct;
-    use actor::transport::QueueType;
+    use actor::queue::QueueType;
     use function_proto::v1::{Resource, RunFunctionRequest, State};
     use serde_json::{Value, json};
 

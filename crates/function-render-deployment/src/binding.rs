@@ -13,7 +13,7 @@ use crate::bound::Bound;
 use crate::findings::Findings;
 use crate::{Actor, containers, service_account, template};
 
-/// Requests of the adapter where nobody says otherwise: what a small Python program
+/// Default requests of the adapter: what a small Python program
 /// needs that forwards. In somebody else's pod it must have some, or it would break
 /// autoscalers of theirs.
 const LEAST: [(&str, &str); 2] = [("cpu", "10m"), ("memory", "64Mi")];

@@ -1,4 +1,4 @@
-//! What an actor in mode Binding is bound to, and how.
+//! Target and strategy of an actor in mode Binding.
 
 use actor::binding::targets::{Injection, TargetKind, list};
 use actor::binding::{ADAPTER_RESOURCE_NAME, AtProvider, ObjectReference, RESOURCE_NAME, Strategy};
@@ -14,15 +14,15 @@ use serde_json::{Map, Value, json};
 
 use crate::findings::Findings;
 
-/// What an actor is bound to, and how.
+/// Target and strategy of an actor.
 pub(crate) struct Bound<'a> {
     /// The target.
     pub(crate) target: ObjectReference,
     /// Where adapter and sidecar run.
     pub(crate) strategy: Strategy,
-    /// What the actor says of the adapter.
+    /// The actor's settings of the adapter.
     pub(crate) adapter: &'a RuntimeAdapter,
-    /// What the provider has found out about the target.
+    /// State of the target, as the provider reports it.
     pub(crate) known: AtProvider,
     /// Where the adapter finds the target's server.
     pub(crate) url: Option<String>,
@@ -133,7 +133,7 @@ impl<'a> Bound<'a> {
         }
     }
 
-    /// The adapter's container, as far as the actor's `runtime` says it.
+    /// The adapter's container, as far as the actor's `runtime` sets it.
     pub(crate) fn container(&self) -> Value {
         let mut container = json!({"name": RUNTIME_CONTAINER});
         if let Some(image) = self
@@ -160,7 +160,7 @@ impl<'a> Bound<'a> {
 }
 
 /// Where adapter and sidecar run. What is refused counts as the default, so that more
-/// faults can be found.
+/// problems can be found.
 fn strategy(
     call: &Call,
     spec: &Spec,
@@ -179,7 +179,7 @@ fn strategy(
     })
 }
 
-/// What the provider has found out about that target.
+/// State of that target, as the provider reports it.
 fn known(call: &Call, target: &ObjectReference) -> AtProvider {
     let at_provider = || {
         let binding = call.observed(RESOURCE_NAME)?;

@@ -7,7 +7,8 @@ use merge::FieldPath;
 use serde_json::{Map, Value};
 
 use crate::findings::Findings;
-use crate::list::{Item, List, Place, maps};
+use crate::list::{Item, List, maps};
+use crate::place::Place;
 use crate::{Actor, resources, runtime};
 
 /// Completes the containers of `pod`, a PodSpec at `path`.

@@ -2,8 +2,9 @@
 
 use actor::duration::format;
 use actor::entry::EnvVar;
+use actor::names::HANDLER_VARIABLE;
 use actor::pod::{
-    HANDLER_VARIABLE, SOCKET_DIR, SOCKET_DIR_VARIABLE, STATE_MOUNTS_VARIABLE, TARGET_URL_VARIABLE,
+    SOCKET_DIR, SOCKET_DIR_VARIABLE, STATE_MOUNTS_VARIABLE, TARGET_URL_VARIABLE,
     is_reserved_variable, state_mounts,
 };
 use actor::spec::{SecretKey, SecretRef};
@@ -16,7 +17,8 @@ use serde_json::{Map, Value};
 
 use crate::Actor;
 use crate::findings::Findings;
-use crate::list::{Item, List, Place, maps};
+use crate::list::{Item, List, maps};
+use crate::place::Place;
 
 const VALIDATION_VARIABLE: &str = "ASYA_ENABLE_VALIDATION";
 const STRATEGY_VARIABLE: &str = "ASYA_BINDING_STRATEGY";

@@ -1,4 +1,4 @@
-//! What rendering finds on its way.
+//! Diagnostics of the rendering.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use actor::status::{ConditionType, StatusReason};
 use function_kit::{Call, Code, Diagnostic, Location, StepError};
 use merge::{FieldPath, Segment};
 
-use crate::list::Place;
+use crate::place::Place;
 
 /// Errors, which end the pipeline together, and notes, which do not.
 #[derive(Debug, Default)]

@@ -3,8 +3,8 @@
 use function_kit::CommonInput;
 use serde::Deserialize;
 
-/// Input of the step: `render-deployment.fn.asya.sh/v1alpha1`, kind `Input`. None is
-/// needed after resolve-flavors.
+/// Input of the step: `render-deployment.fn.asya.sh/v1alpha1`, kind `Input`.
+/// Optional after resolve-flavors.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]

@@ -7,7 +7,7 @@
 //!   `service-account`. The workload is complete but for what inject-sidecar adds. In
 //!   mode Binding: `binding`, with the strategy Adapter `adapter` once it is known where
 //!   the target listens, and `health` once it is known which pods do the work.
-//! - **Ends fatally** when the spec says what runs in no way or in two, breaks a rule of
+//! - **Ends fatally** when the spec has none of the three forms or two of them, breaks a rule of
 //!   the pod, or binds to what cannot be bound to: all broken rules are reported at once.
 //!
 //! Alone in a Composition it takes the platform's settings from its [`Input`]; with
@@ -48,6 +48,7 @@ mod findings;
 mod health;
 mod input;
 mod list;
+mod place;
 mod replicas;
 mod resources;
 mod runtime;
@@ -75,22 +76,22 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
     function_kit::run(request, step)
 }
 
-/// What rendering looks at.
+/// Inputs of the rendering.
 struct Actor<'a> {
     call: &'a Call,
     identity: &'a Identity,
     spec: &'a Spec,
     platform: &'a Platform,
-    /// Whether it is a flavor that gives `handler`.
+    /// True if it is a flavor that gives `handler`.
     flavor_gives_handler: bool,
     /// IAM role of the pods, where they get one through their ServiceAccount.
     role: Option<String>,
-    /// What it is bound to; none in mode Standalone.
+    /// Target; none in mode Standalone.
     bound: Option<Bound<'a>>,
 }
 
 impl Actor<'_> {
-    /// Whether its containers run in somebody else's pods.
+    /// Returns whether its containers run in somebody else's pods.
     fn is_injected(&self) -> bool {
         let mut bound = self.bound.iter();
         bound.any(|bound| bound.strategy == Strategy::Inject)
@@ -112,7 +113,7 @@ impl Actor<'_> {
 /// The step itself, for a program that runs several of them in one call.
 ///
 /// # Errors
-/// What ends the pipeline.
+/// The error that ends the pipeline.
 pub fn step(call: &mut Call) -> Result<(), StepError> {
     check_forms_of_own_spec(call)?;
     let spec = call.spec()?;

@@ -1,48 +1,12 @@
 //! A list of the pod, to which the template and the inline fields both give.
 
-use function_kit::{Call, Code, Location};
+use function_kit::{Call, Code};
 use merge::{FieldPath, Segment};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::findings::{Findings, below};
-
-/// Where an item comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// This step adds it by itself.
-    Asya,
-    /// It stands in the resolved spec.
-    Spec(FieldPath),
-}
-
-impl Place {
-    /// Whether it stands in the template of the user's own.
-    pub(crate) fn is_template(&self) -> bool {
-        matches!(self, Self::Spec(path) if path.segments().first() == Some(&Segment::from("workload")))
-    }
-
-    /// The document and field that give it; none for what this step adds.
-    pub(crate) fn locate(&self, call: &Call) -> Option<Location> {
-        match self {
-            Self::Asya => None,
-            Self::Spec(path) => Some(call.locate(path)),
-        }
-    }
-
-    /// As a message names it: who set it, and in which field.
-    pub(crate) fn describe(&self, call: &Call) -> String {
-        let Self::Spec(path) = self else {
-            return "Asya itself".to_owned();
-        };
-        let origin = call.origin(path);
-        match path.segments() {
-            _ if self.is_template() => format!("{origin} in workload.template"),
-            [Segment::Key(field), ..] => format!("{origin} in {field}"),
-            _ => origin,
-        }
-    }
-}
+use crate::place::Place;
 
 /// An item with where it comes from.
 #[derive(Debug, Clone, PartialEq)]

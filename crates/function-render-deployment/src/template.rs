@@ -15,7 +15,8 @@ use merge::{FieldPath, Segment};
 use serde_json::{Map, Value, json};
 
 use crate::findings::{Findings, below};
-use crate::list::{List, Place, maps};
+use crate::list::{List, maps};
+use crate::place::Place;
 use crate::{Actor, containers, defaults, service_account};
 
 const SERVICE_ACCOUNT: &str = "serviceAccountName";
@@ -202,7 +203,7 @@ pub(crate) fn check_state_proxies(actor: &Actor, findings: &mut Findings) {
     );
 }
 
-/// The time that a pod has to end its work: what the user says, else what follows
+/// Grace period of a pod: the user's, else what follows
 /// from the runtime timeout.
 fn set_grace_period(
     actor: &Actor,

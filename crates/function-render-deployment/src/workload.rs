@@ -10,7 +10,7 @@ use crate::bound::Bound;
 use crate::findings::Findings;
 use crate::{ADAPTER_RESOURCE_NAME, Actor, replicas};
 
-/// What a workload of the actor's own is, and what it is called.
+/// Kind and name of the actor's own workload.
 pub(crate) struct Shape {
     pub(crate) kind: WorkloadKind,
     /// Name of the composed resource.
@@ -22,7 +22,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// What the actor runs as.
+    /// Workload of the actor.
     pub(crate) fn of(actor: &Actor) -> Self {
         let workload = actor.spec.workload.as_ref();
         let kind = workload.map(|workload| workload.kind).unwrap_or_default();
@@ -35,7 +35,7 @@ impl Shape {
         }
     }
 
-    /// What its adapter runs as.
+    /// Workload of its adapter.
     pub(crate) fn of_adapter(actor: &Actor, bound: &Bound) -> Self {
         Self {
             kind: WorkloadKind::Deployment,

@@ -119,7 +119,7 @@ fn any_bound_spec() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn a_binding_is_rendered_or_a_fault_is_told(
+    fn any_request_renders_a_binding_or_an_error(
         spec in any_bound_spec(),
         at_provider in any::map(&BOUND_KEYS, &BOUND_TEXTS),
         adapter in any::map(&BOUND_KEYS, &BOUND_TEXTS),
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn a_workload_is_rendered_or_a_fault_is_told(spec in any_spec()) {
+    fn any_request_renders_a_workload_or_an_error(spec in any_spec()) {
         let request = form::request(&json!({
             "observed": {"composite": {
                 "metadata": {"name": "text-processor", "namespace": "default"},

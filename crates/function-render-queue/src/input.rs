@@ -1,10 +1,10 @@
-//! What a Composition may tell this step.
+//! Input of the step.
 
 use function_kit::{CommonInput, QueueInput};
 use serde::Deserialize;
 
-/// Input of the step: `render-queue.fn.asya.sh/v1alpha1`, kind `Input`. None is
-/// needed after resolve-flavors.
+/// Input of the step: `render-queue.fn.asya.sh/v1alpha1`, kind `Input`.
+/// Optional after resolve-flavors.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]

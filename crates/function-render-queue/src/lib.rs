@@ -26,7 +26,7 @@
 //! let response = form::response(&function_render_queue::run(request));
 //! let queue = &response["desired"]["resources"]["queue"];
 //! assert_eq!(queue["metadata"]["annotations"]["crossplane.io/external-name"], "asya-text-processor");
-//! // Twice the handler's timeout, which is 5 minutes unless the actor says otherwise.
+//! // Twice the handler's timeout, which is 5 minutes by default.
 //! assert_eq!(queue["spec"]["forProvider"]["sqs"]["visibilityTimeoutSeconds"], 600);
 //! # Ok::<(), String>(())
 //! ```
@@ -56,7 +56,7 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
 /// The step itself, for a program that runs several of them in one call.
 ///
 /// # Errors
-/// What ends the pipeline.
+/// The error that ends the pipeline.
 pub fn step(call: &mut Call) -> Result<(), StepError> {
     let identity = call.identity()?;
     let spec = call.spec()?;

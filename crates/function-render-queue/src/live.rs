@@ -1,12 +1,13 @@
-//! What a live queue keeps, and what it refuses.
+//! Settings that a live queue keeps, and those that it refuses.
 //!
 //! A queue that may hold messages is never recreated to change it: its transport,
 //! place and name are constant, and changed settings apply to new actors.
 
+use actor::queue::QueueType;
 use actor::queue::RESOURCE_NAME;
 use actor::spec::Spec;
 use actor::status::ConditionType;
-use actor::transport::{Config, QueueType, Transport};
+use actor::transport::{Config, Transport};
 use function_kit::{Call, Code, Diagnostic, Identity, Location, StepError, value};
 
 use crate::Wanted;
@@ -52,7 +53,7 @@ pub(crate) fn refuse_another_type(call: &Call, transport: &Transport) -> Result<
     Err(StepError::transport(error))
 }
 
-/// What the live queue keeps although the settings differ now, in one diagnostic. None where
+/// Settings that the live queue keeps although those of the platform differ now, in one diagnostic. None where
 /// nothing differs, or there is no queue yet.
 pub(crate) fn kept_settings(wanted: &Wanted<'_>) -> Result<Option<Diagnostic>, StepError> {
     let Wanted {

@@ -1,11 +1,12 @@
 //! The settings of a queue that may change: visibility, retention, dead letters.
 
 use actor::duration::seconds_up;
+use actor::queue::QueueType;
 use actor::queue::{DeadLetter, RESOURCE_NAME, RabbitMqQueue, SqsQueue};
 use actor::retry_delays::delays_seconds;
 use actor::status::ConditionType;
 use actor::timeout::{VISIBILITY_MAX, consumer_timeout_milliseconds, visibility_timeout_seconds};
-use actor::transport::{QueueType, RabbitMq, Sqs, TransportError};
+use actor::transport::{RabbitMq, Sqs, TransportError};
 use function_kit::{Code, Diagnostic, Location, StepError, value};
 use merge::{FieldPath, Segment};
 use pbjson_types::Struct;

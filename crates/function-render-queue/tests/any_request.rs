@@ -75,7 +75,7 @@ fn any_request() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn a_queue_is_rendered_or_a_fault_is_told(document in any_request()) {
+    fn any_request_renders_a_queue_or_an_error(document in any_request()) {
         let request = form::request(&document).unwrap();
         let response = function_render_queue::run(request.clone());
         prop_assert_eq!(&response, &function_render_queue::run(request));

@@ -1,4 +1,4 @@
-//! What blocks scaling although the spec is right.
+//! Blockers of scaling that are not errors of the spec.
 
 use actor::{KEDA_API_VERSION, health};
 use function_kit::{Call, Code, Diagnostic, SchemaAnswer, value};
@@ -18,14 +18,14 @@ pub(crate) enum Blocker {
 pub(crate) struct ForeignScaler {
     /// Which it is.
     pub(crate) message: String,
-    /// What to do.
+    /// Remedy.
     pub(crate) help: String,
     /// The field of the spec that lets Asya scale the pods.
     pub(crate) field: [&'static str; 2],
 }
 
 impl Blocker {
-    /// Whether KEDA is known not to be there. Asks Crossplane for schemas while there is
+    /// Returns whether KEDA is known not to be there. Asks Crossplane for schemas while there is
     /// no ScaledObject yet.
     pub(crate) fn absence(call: &mut Call) -> Option<Self> {
         // An observed ScaledObject proves that KEDA is there. It must not be left out
@@ -56,7 +56,7 @@ impl Blocker {
         }
     }
 
-    /// What blocks scaling, and what to do.
+    /// A blocker of scaling, with its remedy.
     pub(crate) fn diagnostic(&self, call: &Call) -> Diagnostic {
         match self {
             Self::ForeignScaler(scaler) => {
@@ -77,7 +77,7 @@ impl Blocker {
     }
 }
 
-/// Whether the cluster is known not to serve `ScaledObject`. The schema of a kind
+/// Returns whether the cluster is known not to serve `ScaledObject`. The schema of a kind
 /// that is always there is the control: where that is not answered either, as in a
 /// render without a cluster, nothing is known.
 fn is_keda_absent(call: &mut Call) -> bool {

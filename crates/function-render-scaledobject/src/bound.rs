@@ -1,4 +1,4 @@
-//! What an actor in mode Binding is bound to, as far as scaling goes.
+//! Target of an actor in mode Binding, as far as scaling needs it.
 
 use actor::binding::targets::{Scale, TargetKind};
 use actor::binding::{AtProvider, ObjectReference, RESOURCE_NAME, Strategy};
@@ -8,18 +8,18 @@ use function_kit::{Call, Code, Diagnostic, value};
 use crate::blocker::ForeignScaler;
 use crate::scaled_object;
 
-/// What an actor in mode Binding is bound to.
+/// Target of an actor in mode Binding.
 pub(crate) struct Bound {
     target: ObjectReference,
     kind: Option<&'static TargetKind>,
     /// Where adapter and sidecar run.
     pub(crate) strategy: Strategy,
-    /// Whether the target is to be scaled beside an adapter of its own.
+    /// True if the target is to be scaled beside an adapter of its own.
     scales_target: bool,
     known: AtProvider,
 }
 
-/// Whether there is something to scale for the target's pods.
+/// True if there is something to scale for the target's pods.
 pub(crate) enum Scalable<'a> {
     /// This object's `/scale` sets their number.
     Yes(&'a ObjectReference),
@@ -30,7 +30,7 @@ pub(crate) enum Scalable<'a> {
 }
 
 impl Bound {
-    /// What the actor is bound to; none in mode Standalone.
+    /// Target of the actor; none in mode Standalone.
     pub(crate) fn of(call: &Call, spec: &Spec) -> Option<Self> {
         let target = spec.workload_ref.as_ref()?.object();
         let kind = TargetKind::find(&target.api_version, &target.kind);
@@ -43,12 +43,12 @@ impl Bound {
         })
     }
 
-    /// Whether the target's pods are scaled with the queue.
+    /// Returns whether the target's pods are scaled with the queue.
     pub(crate) fn scales_target(&self) -> bool {
         self.strategy == Strategy::Inject || self.scales_target
     }
 
-    /// What sets the number of the target's pods.
+    /// Field that sets the number of the target's pods.
     pub(crate) fn scalable(&self) -> Scalable<'_> {
         let never = match self.kind.map(|kind| kind.scale) {
             Some(Scale::Nothing(reason)) => Some(reason),
@@ -92,7 +92,7 @@ impl Bound {
         }
     }
 
-    /// Who else scales the target, and what to change.
+    /// Another autoscaler of the target, and the remedy.
     pub(crate) fn foreign_scaler(&self) -> Option<ForeignScaler> {
         let foreign = self.known.foreign_scaler.as_ref()?;
         let remedy = self.kind.and_then(|kind| kind.own_scaler);
@@ -111,7 +111,7 @@ impl Bound {
     }
 }
 
-/// What the provider has found out about that target. Where it says nothing at all, as
+/// State of the target, as the provider reports it. If it reports nothing, as
 /// after a restore without status, what is scaled goes on being scaled.
 fn known(call: &Call, target: &ObjectReference) -> AtProvider {
     let reported = || {
@@ -129,7 +129,7 @@ fn known(call: &Call, target: &ObjectReference) -> AtProvider {
     }
 }
 
-/// What the observed ScaledObject of the target scales.
+/// Workload that the observed ScaledObject of the target scales.
 fn scaled(call: &Call) -> Option<ObjectReference> {
     let [in_own, beside] = [scaled_object::RESOURCE_NAME, scaled_object::OF_TARGET]
         .map(|name| value::map(call.observed(name)?, &["spec", "scaleTargetRef"]));

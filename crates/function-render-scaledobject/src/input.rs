@@ -1,17 +1,16 @@
-//! What a Composition may tell this step.
+//! Input of the step.
 
 use function_kit::{CommonInput, QueueInput};
 use serde::Deserialize;
 
 /// Input of the step: `render-scaledobject.fn.asya.sh/v1alpha1`, kind `Input`.
-/// None is needed after the steps before this one.
+/// Optional after the steps before this one.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Input {
-    /// Composition-resource name of the workload to scale: an object that an
-    /// earlier step of the pipeline desires, or an observed one. Unless given,
-    /// `deployment`, `statefulset` or `adapter`, whichever is desired.
+    /// Composition-resource name of the workload to scale: an object that an earlier step desires, or an
+    /// observed one. Default: `deployment`, `statefulset` or `adapter`, whichever is desired.
     pub target: Option<String>,
     /// The platform's settings, for this step alone.
     #[serde(flatten)]

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | reads | the resolved spec, the platform's settings, the desired workload, the desired or observed `queue`, the observed `health` and `binding`, the XR's annotations `autoscaling.keda.sh/paused*` |
 //! | writes | the composed resources `scaled-object`, `scaled-object-target`, `trigger-authentication` and `trigger-parameters`; notes for `ScalingReady` |
-//! | ends fatally | when KEDA would refuse what `spec.scaling` says |
+//! | ends fatally | when KEDA would refuse `spec.scaling` |
 //!
 //! While scaling is off nothing is rendered, so that Crossplane removes them. They
 //! are left out, too, where the cluster does not have KEDA: Crossplane applies
@@ -71,7 +71,7 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
 /// The step itself, for a program that runs several of them in one call.
 ///
 /// # Errors
-/// What ends the pipeline.
+/// The error that ends the pipeline.
 pub fn step(call: &mut Call) -> Result<(), StepError> {
     let spec = call.spec()?;
     if !spec.scaling.enabled() {
@@ -139,7 +139,7 @@ fn awaits_queue(call: &Call) -> bool {
 #[derive(Default)]
 struct Rendered {
     objects: Vec<Object>,
-    /// What blocks any of them.
+    /// Blocker of any of them.
     blocker: Option<Blocker>,
     /// What the user should know, with a reason where something does not scale.
     notes: Vec<(Option<&'static str>, Diagnostic)>,
@@ -150,7 +150,7 @@ struct Object {
     /// Name of the composed resource.
     name: &'static str,
     document: Value,
-    /// Whether a new one has to wait until something is out of the way.
+    /// True if a new one has to wait until something is out of the way.
     is_blocked: bool,
 }
 

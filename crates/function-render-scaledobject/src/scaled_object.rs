@@ -28,14 +28,14 @@ const HPA_PREFIX: &str = "keda-hpa-";
 const HPA_STEM: usize = 45;
 const TARGET_SUFFIX: &str = "-target";
 
-/// What is scaled by one ScaledObject.
+/// Workload and settings of one ScaledObject.
 pub(crate) struct Scaled<'a> {
     /// Name of the composed resource.
     pub(crate) resource_name: &'static str,
     /// Name of the object.
     pub(crate) name: String,
     pub(crate) target: Target<'a>,
-    /// Whether the pods are somebody else's.
+    /// True if the pods are somebody else's.
     pub(crate) is_foreign: bool,
 }
 
@@ -177,8 +177,8 @@ fn put_given<const N: usize>(object: &mut Value, fields: [(&str, Option<Value>);
     }
 }
 
-/// How the HPA acts unless the actor says: quickly up, and down by one pod a minute,
-/// for a pod that goes takes its warm model with it.
+/// Default behaviour of the HPA: fast up, and down by one pod a minute, because a removed pod loses
+/// its loaded model.
 fn behavior() -> Value {
     json!({
         "scaleDown": {

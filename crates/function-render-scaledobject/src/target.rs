@@ -1,4 +1,4 @@
-//! What KEDA scales.
+//! The workload that KEDA scales.
 
 use actor::binding::ObjectReference;
 use actor::spec::{Spec, WorkloadKind};
@@ -90,7 +90,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether a quantity is above zero, which has no other digit in any notation.
+/// Returns whether a quantity is above zero, which has no other digit in any notation.
 fn is_something(quantity: &pbjson_types::Value) -> bool {
     match &quantity.kind {
         Some(Kind::NumberValue(number)) => *number > 0.0,

@@ -1,10 +1,10 @@
-//! What each composed object is to its actor.
+//! Roles of composed objects.
 
 use actor::status::ConditionType;
 use actor::{binding, health, queue};
 
 /// What a composed object is to its actor. Objects of other functions in the
-/// same pipeline are no part: nothing is said of them.
+/// same pipeline are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The queue.
@@ -19,7 +19,7 @@ pub(crate) enum Part {
     ScalerAccess,
     /// The binding to somebody else's workload.
     Binding,
-    /// What the workload needs beside it: script, `ServiceAccount`, `ActorHealth`.
+    /// Objects that the workload needs: script, `ServiceAccount`, `ActorHealth`.
     Support,
 }
 

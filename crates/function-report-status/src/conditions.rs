@@ -16,7 +16,7 @@ pub(crate) struct Verdict {
     pub(crate) status: Option<bool>,
     /// CamelCase reason.
     pub(crate) reason: String,
-    /// What there is to say, in one line; may be empty.
+    /// Message, in one line; may be empty.
     pub(crate) message: String,
 }
 
@@ -39,7 +39,7 @@ impl Verdict {
         Self::new(None, "NotRendered", message)
     }
 
-    /// Whether the condition is True.
+    /// Returns whether the condition is True.
     pub(crate) fn is_true(&self) -> bool {
         self.status == Some(true)
     }

@@ -1,4 +1,4 @@
-//! What the Composition may tell this step.
+//! Input of the step.
 
 use serde::Deserialize;
 

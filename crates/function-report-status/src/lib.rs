@@ -1,4 +1,4 @@
-//! Pipeline step 6: what an actor says of itself.
+//! Pipeline step 6: status, conditions and readiness of an actor.
 //!
 //! Maps what Crossplane observes to the actor's status, its conditions and the
 //! readiness of every composed object, and removes the resolved spec from the
@@ -72,7 +72,7 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
 /// The step itself, for a program that runs several of them in one call.
 ///
 /// # Errors
-/// What ends the pipeline.
+/// The error that ends the pipeline.
 pub fn step(call: &mut Call) -> Result<(), StepError> {
     let input: Input = call.input()?;
     let identity = call.identity()?;

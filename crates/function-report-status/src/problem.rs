@@ -1,4 +1,4 @@
-//! What keeps the parts of an actor from doing their work.
+//! Problems of an actor's parts.
 //!
 //! The reason and the conditions are two views of these findings, so that they
 //! cannot contradict each other.
@@ -9,7 +9,7 @@ use actor::status::{ConditionType, StatusReason};
 
 use crate::observe::{MissingObject, Observation, ObservedObject, Problem, Scaler, State};
 
-/// The words that the provider gives to faults of pods.
+/// The statuses that the provider gives to problems of pods.
 const POD_REASONS: [StatusReason; 6] = [
     StatusReason::ConfigError,
     StatusReason::VolumeError,
@@ -51,7 +51,7 @@ impl Observation {
             .or_else(|| self.noted_problem(ConditionType::WorkloadReady))
     }
 
-    /// What an actor that has worked is bound to and is there no longer. Before that, a
+    /// Missing target of an actor that has worked. Before that, a
     /// target that is not there may only be late.
     fn loss_of_target(&self) -> Option<Problem> {
         let absence = self.target.as_ref()?.absence.clone()?;
@@ -77,13 +77,13 @@ impl Observation {
         })
     }
 
-    /// Whether the actor scales up from 0 within the startup time. The provider may not have
+    /// Returns whether the actor scales up from 0 within the startup time. The provider may not have
     /// observed yet that replicas are asked for.
     pub(crate) fn is_starting(&self) -> bool {
         self.health.starting_since.is_some() || self.health.desired == Some(0)
     }
 
-    /// Whether pods of another revision are on their way.
+    /// Returns whether pods of another revision are on their way.
     fn is_updating(&self) -> bool {
         let target = self.target.as_ref();
         let workload = self.workload.present();
@@ -96,7 +96,7 @@ impl Observation {
             })
     }
 
-    /// What keeps every pod of the present revision from working, where `reason` is
+    /// Problem of every pod of the present revision, where `reason` is
     /// the reason for it.
     pub(crate) fn pod_problem(&self, reason: StatusReason) -> Option<Problem> {
         let signal = self.health.signal.as_ref()?;
@@ -143,7 +143,7 @@ impl Observation {
         ))
     }
 
-    /// Whether KEDA cannot be expected to scale yet: it needs the queue and the
+    /// Returns whether KEDA cannot be expected to scale yet: it needs the queue and the
     /// workload, and objects are created in any order.
     pub(crate) fn scaler_waits(&self) -> bool {
         !self.queue_is_ready() || matches!(self.workload, ObservedObject::Missing)
@@ -192,13 +192,13 @@ impl Observation {
         })
     }
 
-    /// Whether a step has found that nothing can scale the pods, and KEDA so does not.
+    /// Returns whether a step has found that nothing can scale the pods, and KEDA so does not.
     pub(crate) fn is_not_scalable(&self) -> bool {
         let mut reasons = self.notes.iter().filter_map(|note| note.reason.as_deref());
         reasons.any(|reason| reason == NOT_SCALABLE)
     }
 
-    /// What an earlier step has found wrong. That nothing can scale is no fault: the
+    /// Problem that an earlier step has found. That nothing can scale is not a problem: the
     /// actor works.
     fn noted_problem(&self, condition: ConditionType) -> Option<Problem> {
         let mut notes = self.notes.iter();

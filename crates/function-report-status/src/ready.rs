@@ -34,7 +34,7 @@ fn is_ready(part: Part, name: &str, call: &Call, seen: &Observation) -> bool {
         Part::Scaler => scales(&seen.scaler),
         Part::TargetScaler => scales(&seen.target_scaler),
         Part::Binding => {
-            // Ready may still be said of a former target.
+            // Ready may still describe a former target.
             let mut resolved = seen
                 .target
                 .iter()

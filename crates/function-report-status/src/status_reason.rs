@@ -6,7 +6,7 @@ use crate::observe::{MissingObject, Observation, State};
 
 use When::{Found, Signalled};
 
-/// When a row of the table applies, and with what message. An empty message says
+/// Condition of a row of the table, with its message. An empty message means
 /// that there is nothing to add to the reason.
 enum When {
     /// The provider signals this reason, and no pod of the present revision is ready.
@@ -15,7 +15,7 @@ enum When {
     Found(fn(&Observation) -> Option<String>),
 }
 
-/// Faults come before what is under way, what is under way before rest. `Running`
+/// Errors win over transitions, and transitions over steady states. `Running`
 /// is what remains. `Waiting` for a missing flavor is not in it: resolve-flavors ends the
 /// pipeline with it before this step runs.
 const TABLE: [(StatusReason, When); 19] = [
@@ -52,7 +52,7 @@ pub(crate) fn of(seen: &Observation) -> (StatusReason, String) {
         .unwrap_or_else(|| (StatusReason::Running, running(seen)))
 }
 
-/// Whether an actor of that reason can do its work: condition `ActorReady`.
+/// Returns whether an actor of that reason can do its work: condition `ActorReady`.
 ///
 /// | StatusReason | `ActorReady` |
 /// |---|---|
@@ -73,7 +73,7 @@ pub(crate) fn is_ready(reason: StatusReason, seen: &Observation) -> bool {
     }
 }
 
-/// Whether an actor of that reason is about to have another one.
+/// Returns whether an actor of that reason is about to have another one.
 pub(crate) fn is_transitional(reason: StatusReason) -> bool {
     matches!(
         reason,

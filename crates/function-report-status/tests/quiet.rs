@@ -11,7 +11,7 @@ use function_report_status::run;
 use serde_json::{Value, json};
 
 #[test]
-fn what_a_pass_has_stored_does_not_change_what_the_next_one_says() {
+fn a_stored_status_does_not_change_the_next_status() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases"));
     for case in fs::read_dir(folder).unwrap() {
         let case = case.unwrap().path();

@@ -23,14 +23,14 @@ const ASKED: &str = "asya-platform";
 pub(crate) struct EnvironmentConfig {
     /// Its name.
     pub(crate) name: String,
-    /// The flavor that its label says it is.
+    /// The flavor that its label names.
     pub(crate) flavor_label: Option<String>,
     /// Its version.
     pub(crate) used: UsedEnvironmentConfig,
     data: Value,
 }
 
-/// What was asked for, all of it fetched.
+/// Required objects, all of them fetched.
 #[derive(Debug)]
 pub(crate) struct Fetched {
     /// For each flavor, in order, its EnvironmentConfig; none where there is no
@@ -104,10 +104,10 @@ fn name_of(object: &Struct) -> &str {
 }
 
 impl EnvironmentConfig {
-    /// What it holds; nothing where it has no `data`.
+    /// Content of `data`; empty if there is none.
     ///
     /// # Errors
-    /// When `data` is no map: what it is instead.
+    /// When `data` is not a map: its type.
     pub(crate) fn into_document(self) -> Result<Map<String, Value>, &'static str> {
         match self.data {
             Value::Null => Ok(Map::new()),

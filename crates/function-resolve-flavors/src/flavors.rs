@@ -16,7 +16,7 @@ use crate::list::{self, invalid};
 pub(crate) struct Flavor<'a> {
     /// The flavor's name.
     pub(crate) name: &'a FlavorName,
-    /// What it sets, aliases normalised.
+    /// Its fields, aliases normalised.
     pub(crate) document: Map<String, Value>,
 }
 

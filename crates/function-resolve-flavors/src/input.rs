@@ -9,38 +9,35 @@ use serde_json::{Map, Value};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Input {
-    /// Name of the EnvironmentConfig that holds the platform's settings;
-    /// `asya-platform` unless given. Not used where the Composition hands the
-    /// settings over through a bootstrap requirement called `platform`.
+    /// Name of the EnvironmentConfig with the platform's settings. Default: `asya-platform`. Ignored if
+    /// the Composition has a bootstrap requirement named `platform`.
     pub platform_name: Option<String>,
-    /// Platform settings of this Composition. Laid over those of the
-    /// EnvironmentConfig, key by key at any depth, and handed on with them; where
-    /// there is no EnvironmentConfig they are all there is.
+    /// Platform settings of this Composition. They override those of the EnvironmentConfig key by key
+    /// at any depth, for all steps. Default: none.
     #[cfg_attr(
         feature = "schema",
         schemars(with = "Option<actor::platform::Platform>")
     )]
     pub platform: Option<Map<String, Value>>,
-    /// Where the resolved spec goes.
+    /// Where the step writes the resolved spec. Default: `XR`.
     pub output: Output,
 }
 
-/// Where the resolved spec goes.
+/// Where the step writes the resolved spec.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Output {
-    /// Into the `spec` of the desired XR, which report-status removes at the end
-    /// of the pipeline.
+    /// `spec` of the desired XR, which report-status removes at the end of the pipeline.
     #[default]
     #[serde(rename = "XR")]
     Xr,
-    /// Into the context key `asya.sh/spec`, for Compositions without our
-    /// report-status. The desired XR stays as it is.
+    /// Context key `asya.sh/spec`, for Compositions without report-status. The desired XR is not
+    /// changed.
     Context,
 }
 
 impl Input {
-    /// Name of the EnvironmentConfig that is asked for. Empty counts as not given.
+    /// Name of the EnvironmentConfig that the step requires. Empty means not set.
     pub(crate) fn platform_name(&self) -> &str {
         match self.platform_name.as_deref() {
             None | Some("") => PLATFORM,

@@ -74,7 +74,7 @@ pub fn run(request: RunFunctionRequest) -> RunFunctionResponse {
 /// The step itself, for a program that runs several of them in one call.
 ///
 /// # Errors
-/// What ends the pipeline.
+/// The error that ends the pipeline.
 pub fn step(call: &mut Call) -> Result<(), StepError> {
     let actor = call.subject();
     resolve(call).inspect_err(|error| log::refused(&actor, error))
@@ -108,8 +108,10 @@ fn resolve(call: &mut Call) -> Result<(), StepError> {
     let label_required = matches!(&settings, Ok(Some(settings)) if settings.require_flavor_label());
     let present = flavors::present(&names, fetched.flavors, label_required, &actor)?;
     let mut flavors = flavors::read(present)?;
-    for flavor in &mut flavors {
-        yield_to_actor(&mut flavor.document, &own);
+    let mut removed = Vec::new();
+    for Flavor { name, document } in &mut flavors {
+        let items = yield_to_actor(document, &own).into_iter();
+        removed.extend(items.map(|item| Location::flavor(name.as_str(), in_data(&item))));
     }
     let ignored_keys = ignored_keys(actor.legacy);
     let Merged {
@@ -117,6 +119,7 @@ fn resolve(call: &mut Call) -> Result<(), StepError> {
         provenance,
     } = merged(&flavors, &own, &ignored_keys)?;
     call.set_origins(provenance);
+    call.set_removed(removed);
     let reason = if flavors.is_empty() {
         "NoFlavors"
     } else {
@@ -154,7 +157,7 @@ fn resolve(call: &mut Call) -> Result<(), StepError> {
     transport.map(drop)
 }
 
-/// What a flavor cannot set: it is ignored before anything is compared.
+/// Fields that a flavor cannot set: they are ignored before the merge.
 fn ignored_keys(legacy: bool) -> Vec<&'static str> {
     let machinery = if legacy { &LEGACY_MACHINERY[..] } else { &[] };
     let mut fields = INFRASTRUCTURE.to_vec();
@@ -182,14 +185,19 @@ fn merged(
     })
 }
 
-/// A conflict stands in the flavor that sets the field again; the other one is related.
+/// A path in the spec as one in a flavor's EnvironmentConfig.
+fn in_data(path: &FieldPath) -> FieldPath {
+    let path = path.segments().iter().cloned();
+    std::iter::once("data".into()).chain(path).collect()
+}
+
+/// A conflict is located in the flavor that sets the field again; the other one is related.
 fn conflict(conflict: &Conflict) -> Diagnostic {
     let code = match conflict.kind {
         ConflictKind::SetTwice => Code::FlavorConflict,
         ConflictKind::TypeMismatch { .. } => Code::FlavorTypeMismatch,
     };
-    let path = conflict.path.segments().iter().cloned();
-    let path: FieldPath = std::iter::once("data".into()).chain(path).collect();
+    let path = in_data(&conflict.path);
     let at = |flavor: &str| Location::flavor(flavor, path.clone());
     Diagnostic::error(code, at(&conflict.second), conflict.to_string())
         .related([at(&conflict.first)])
@@ -202,11 +210,12 @@ fn transport_of(
     settings: Settings,
 ) -> Result<String, StepError> {
     let platform = settings.parse()?;
+    call.set_platform_input(settings.platform_input());
     call.set_context(PLATFORM_KEY, Value::Object(settings.document));
     transport::effective(call, resolved, &platform)
 }
 
-/// What a value is, in the words of a message.
+/// The type of a value, as messages name it.
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

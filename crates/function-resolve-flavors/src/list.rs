@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::kind_of;
 
 /// The flavors that `own` names, in the order in which they apply. `platform` is
-/// the EnvironmentConfig of the platform's settings, which is no flavor.
+/// the EnvironmentConfig of the platform's settings, which is not a flavor.
 ///
 /// # Errors
 /// Every error of the list, in its order.
@@ -54,7 +54,7 @@ pub(crate) fn read(own: &Map<String, Value>, platform: &str) -> Result<Vec<Flavo
         earlier.times += 1;
         match (earlier.times, name.parse::<FlavorName>()) {
             (1, _) if name == platform => {
-                let text = format!("{name:?} holds the platform's settings and is no flavor");
+                let text = format!("{name:?} holds the platform's settings and is not a flavor");
                 errors.push(error(Code::PlatformAsFlavor, text).help("remove it"));
             }
             (1, Ok(name)) => names.push(name),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_faults_keeps_its_order() {
+    fn a_valid_list_keeps_its_order() {
         let eight: Vec<String> = (1..=8).map(|n| format!("flavor-{n}")).collect();
         let cases = [
             (json!(null), vec![], "null is not set"),
@@ -168,7 +168,7 @@ mod tests {
             ),
             (
                 json!(["asya-platform"]),
-                "spec.flavors[0]: \"asya-platform\" holds the platform's settings and is no flavor: remove it",
+                "spec.flavors[0]: \"asya-platform\" holds the platform's settings and is not a flavor: remove it",
             ),
             (
                 json!(["gpu", "gpu", "gpu"]),

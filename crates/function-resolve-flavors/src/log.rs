@@ -74,7 +74,7 @@ fn hash(value: &impl std::hash::Hash) -> u64 {
 struct Written(HashMap<u64, u64>);
 
 impl Written {
-    /// Whether the line is to be written now; it then counts as written.
+    /// Returns whether the line is to be written now; it then counts as written.
     fn is_due(&mut self, name: u64, content: u64) -> bool {
         let last = self.0.get(&name);
         if last == Some(&content) {

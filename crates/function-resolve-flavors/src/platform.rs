@@ -2,7 +2,7 @@
 
 use actor::platform::Platform;
 use actor::status::{ConditionType, StatusReason};
-use function_kit::{Code, Diagnostic, Location, StepError, locate_setting, overlay};
+use function_kit::{Code, Diagnostic, Location, PlatformInput, StepError, locate_setting, overlay};
 use merge::FieldPath;
 use serde_json::{Map, Value};
 
@@ -26,11 +26,11 @@ enum Written {
 }
 
 impl Settings {
-    /// The settings in an EnvironmentConfig with those of the step's input laid
-    /// over; none where neither says anything.
+    /// The settings in an EnvironmentConfig, overridden by those of the step's input; none if
+    /// neither gives any.
     ///
     /// # Errors
-    /// When several objects were handed over, or `data` is no map.
+    /// When several objects were handed over, or `data` is not a map.
     pub(crate) fn of(
         found: Vec<EnvironmentConfig>,
         input: Option<Map<String, Value>>,
@@ -73,7 +73,7 @@ impl Settings {
         }))
     }
 
-    /// Whether a flavor must carry its label.
+    /// Returns whether a flavor must carry its label.
     pub(crate) fn require_flavor_label(&self) -> bool {
         self.document.get("requireFlavorLabel") == Some(&Value::Bool(true))
     }
@@ -91,11 +91,18 @@ impl Settings {
                 }
                 Written::Input => format!("this step's input: {}", error.under("platform")),
                 Written::Both(name) => format!(
-                    "EnvironmentConfig {name:?} with 'platform' of this step's input laid over: {error}"
+                    "EnvironmentConfig {name:?}, overridden by 'platform' of this step's input: {error}"
                 ),
             };
             invalid(Diagnostic::error(Code::InvalidPlatform, location, message))
         })
+    }
+
+    /// The settings that the step's input gives, for later steps, which get all in one document.
+    pub(crate) fn platform_input(&self) -> Option<PlatformInput> {
+        let settings = self.input.clone()?;
+        let alone = self.written_in == Written::Input;
+        Some(PlatformInput { settings, alone })
     }
 
     /// The document and field that gave `path` of the settings.
@@ -108,7 +115,7 @@ impl Settings {
     }
 }
 
-/// There are no settings at all. `name` is the EnvironmentConfig that is asked for.
+/// The error for missing settings. `name` is the required EnvironmentConfig.
 pub(crate) fn missing(name: &str) -> StepError {
     let location = Location::platform(FieldPath::default());
     let diagnostic = Diagnostic::error(Code::PlatformMissing, location, "no platform settings");

@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 
 use crate::kind_of;
 
-/// What a message adds on a transport that the actor does not name itself.
+/// Text of a message about a transport that the actor does not name itself.
 const OF_LIVE_QUEUE: &str = "; the live queue belongs to it, so an actor that shall have another must be drained, deleted and created again";
 const DEFAULT: &str = "; it is the platform's default";
 
-/// Name of the transport: what the actor says, else that of the live queue (an
+/// Name of the transport: that of the actor, else that of the live queue (an
 /// actor never changes it by itself), else the platform's default.
 ///
 /// # Errors
@@ -51,7 +51,7 @@ pub(crate) fn effective(
         Ok(_) => Ok(name),
         Err(error) => {
             let mut error = error.diagnostic(named_at, |path| call.locate_setting(&path));
-            // The source is the last thing that is said.
+            // The source is the end of the message.
             match &mut error.help {
                 Some(help) => help.push_str(source),
                 None => error.message.push_str(source),

@@ -1,4 +1,4 @@
-//! The log lines: what people look for in them, and what must never be there.
+//! Log lines: required content, and secrets that they never contain.
 
 use function_kit::cases::form;
 use function_kit::cases::log::Log;
@@ -53,7 +53,7 @@ fn missing_flavors_are_logged_by_name() {
 }
 
 #[test]
-fn the_resolved_spec_is_logged_without_what_may_be_secret() {
+fn the_resolved_spec_is_logged_without_secrets() {
     let secret = |name: &str| json!({"name": name, "value": format!("s3cret-{name}")});
     let spec = json!({
         "flavors": ["gpu"],

@@ -1,4 +1,4 @@
-//! What two layers cannot both have.
+//! Conflicts: values that two layers cannot both set.
 
 use std::{fmt, slice};
 
@@ -55,7 +55,7 @@ pub enum ConflictKind {
 }
 
 impl ConflictKind {
-    /// What the message adds after the path.
+    /// Text of the message after the path.
     fn explanation(self) -> String {
         match self {
             Self::SetTwice => String::new(),

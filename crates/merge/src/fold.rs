@@ -40,10 +40,10 @@ pub(crate) fn layers(
     })
 }
 
-/// What the layers so far say about the fields of one map.
+/// Merged fields of one map, of the layers so far.
 type Fields<'a> = BTreeMap<&'a str, Held<'a>>;
 
-/// What the layers so far say about one field. Layers are given by name.
+/// Merged value of one field, of the layers so far. Layers are given by name.
 enum Held<'a> {
     /// One layer set it, or the first of several that conflict.
     Whole { by: &'a str, value: &'a Value },
@@ -96,7 +96,7 @@ impl<'a> Held<'a> {
     }
 }
 
-/// One layer on its way into what the layers before it said.
+/// One layer that is merged into the result of the layers before it.
 struct Addition<'a, 'c> {
     /// The name of the layer.
     layer: &'a str,

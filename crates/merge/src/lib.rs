@@ -71,7 +71,7 @@
 //!   (less a top's own `null` fields); an empty layer changes nothing.
 //! - **Grouping**: merging layers in two goes gives the document of merging them in one.
 //! - **Disjointness**: documents with no field in common never conflict, in any order.
-//! - **Completeness**: without conflicts nothing that a layer says is lost, unless the top
+//! - **Completeness**: without conflicts no value of a layer is lost, unless the top
 //!   replaced it; with conflicts all are reported, so that taking the second side of each away
 //!   leaves a merge that succeeds.
 //! - **Provenance**: every leaf has exactly one origin, and that origin really has the leaf.
@@ -110,7 +110,7 @@ use serde_json::{Map, Value};
 pub struct Layer<'a> {
     /// The name that conflicts and provenance use.
     pub name: &'a str,
-    /// What the layer sets.
+    /// Document of the layer.
     pub document: &'a Map<String, Value>,
 }
 

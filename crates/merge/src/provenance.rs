@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::{FieldPath, Segment};
 
-/// Who set a leaf.
+/// Origin of a leaf.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The layer of this name.
@@ -42,7 +42,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// What the layers set, by top-level field.
+    /// Origins inside the fields that layers set, by top-level field.
     pub(crate) fn of_layers(fields: BTreeMap<String, Source>) -> Self {
         Self { fields }
     }
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_one_origin_is_collapsed_when_read() {
+    fn subtrees_with_one_origin_are_collapsed() {
         let spread = json!({"x": {"y": ["a", "a"], "z": {"w": "a"}}, "l": [["a"], "b"]});
         let collapsed = json!({"x": "a", "l": ["a", "b"]});
         assert_eq!(
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_is_given_where_there_is_exactly_one() {
+    fn an_origin_is_returned_if_there_is_exactly_one() {
         let provenance =
             Provenance::from_json(&json!({"w": "a", "m": {"x": "a", "y": "b"}, "l": ["a", "b"]}))
                 .unwrap();

@@ -109,7 +109,7 @@ fn to_text(document: &Map<String, Value>) -> String {
 }
 
 #[test]
-fn every_case_gives_what_its_file_says() {
+fn every_golden_case_has_its_expected_output() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     #[expect(
         clippy::disallowed_methods,

@@ -104,12 +104,12 @@ impl Composite {
         &self.uid
     }
 
-    /// Whether a claim may show its conditions: only legacy XRs have claims.
+    /// Returns whether a claim may show its conditions: only legacy XRs have claims.
     pub(crate) fn shows_conditions_on_a_claim(&self) -> bool {
         self.machinery == Machinery::Legacy
     }
 
-    /// What composed objects are named after, and labelled with.
+    /// Prefix of the names of composed objects, also their label.
     pub(crate) fn root_name(&self) -> &str {
         match self.object.label(COMPOSITE) {
             "" => self.object.name(),

@@ -89,14 +89,14 @@ pub(crate) struct RequiredSchema {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompositionError {
     /// A field is missing or does not have its type.
-    #[error("Composition {name:?}: spec.{path}: {fault}")]
+    #[error("Composition {name:?}: spec.{path}: {problem}")]
     Malformed {
         /// Its name.
         name: String,
         /// The field, below `spec`.
         path: String,
-        /// What is wrong with it.
-        fault: String,
+        /// The problem.
+        problem: String,
     },
     /// Crossplane 2 has no other mode.
     #[error("Composition {name:?}: spec.mode must be Pipeline")]
@@ -117,7 +117,7 @@ pub enum CompositionError {
     OtherKind {
         /// Its name.
         name: String,
-        /// What it composes.
+        /// Kind that it composes.
         composes: String,
         /// The XR's API version and kind.
         kind: String,
@@ -148,7 +148,7 @@ impl Composition {
                 return Err(CompositionError::Malformed {
                     name,
                     path: error.path().to_string(),
-                    fault: error.into_inner().to_string(),
+                    problem: error.into_inner().to_string(),
                 });
             }
         };

@@ -37,7 +37,7 @@ impl Condition {
         }
     }
 
-    /// Whether functions cannot set conditions of that type.
+    /// Returns whether functions cannot set conditions of that type.
     pub(crate) fn is_reserved(r#type: &str) -> bool {
         RESERVED.contains(&r#type)
     }
@@ -70,7 +70,7 @@ impl Condition {
         condition
     }
 
-    /// Whether the two are equal. An unknown generation is no difference.
+    /// Returns whether the two are equal. An unknown generation is no difference.
     fn says_the_same_as(&self, other: &Self) -> bool {
         let generations = [self.observed_generation, other.observed_generation];
         self.status == other.status
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_condition_is_replaced_in_its_place_when_it_says_something_else() {
+    fn a_changed_condition_is_replaced_in_place() {
         let status = json!({"conditions": [
             {"type": "A", "status": "True", "reason": "R", "lastTransitionTime": "2025-01-01T00:00:00Z", "more": 1},
             {"type": "B", "status": "True", "reason": "R", "lastTransitionTime": "2025-01-01T00:00:00Z"},

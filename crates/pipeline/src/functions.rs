@@ -28,7 +28,7 @@ impl Functions {
         self
     }
 
-    /// Whether there is a function of that name.
+    /// Returns whether there is a function of that name.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }

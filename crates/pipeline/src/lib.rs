@@ -155,7 +155,7 @@ fn state(xr: &Object, composed: &[Observed]) -> State {
     }
 }
 
-/// What is shown beside the XR and what it composes.
+/// Documents to show besides the XR and its composed objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Include {
     /// The XR's spec and metadata as its user wrote them.

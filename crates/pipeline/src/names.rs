@@ -53,7 +53,7 @@ pub(crate) fn generated(prefix: &str, uid: &str, resource: &str) -> String {
     format!("{prefix}{}", &digest[..DIGEST_DIGITS])
 }
 
-/// Whether Crossplane accepts the name of a composed object. RBAC's own objects
+/// Returns whether Crossplane accepts the name of a composed object. RBAC's own objects
 /// may have colons in theirs.
 pub(crate) fn is_valid(name: &str, api_version: &str, kind: &str) -> bool {
     let is_rbac = api_version.starts_with("rbac.authorization.k8s.io/")

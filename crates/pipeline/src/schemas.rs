@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// Marks a schema with the kinds that it describes.
 const KINDS: &str = "x-kubernetes-group-version-kind";
-/// What a reference to another schema of a document begins with.
+/// Prefix of a reference to another schema of a document.
 const REFERENCE: &str = "#/components/schemas/";
 
 /// OpenAPI v3 documents, as `kubectl get --raw /openapi/v3/GROUP-VERSION` gives

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn selectors_find_what_crossplane_finds() {
+    fn selectors_match_as_in_crossplane() {
         let objects = [
             object("ConfigMap", "b", "two", "x"),
             object("ConfigMap", "a", "two", "x"),

@@ -16,7 +16,7 @@ pub struct Xrd(Object);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum XrdError {
     /// The object is something else.
-    #[error("{object} is no CompositeResourceDefinition of {GROUP}/v1 or {GROUP}/v2")]
+    #[error("{object} is not a CompositeResourceDefinition of {GROUP}/v1 or {GROUP}/v2")]
     NotAnXrd {
         /// Kind and name.
         object: String,
@@ -70,7 +70,7 @@ impl Xrd {
         }
     }
 
-    /// Whether it defines the kind of an XR, in any version.
+    /// Returns whether it defines the kind of an XR, in any version.
     pub fn defines(&self, xr: &Object) -> bool {
         let group = xr.api_version().split_once('/').map(|(group, _)| group);
         let text = |path: &[&str]| self.0.get(path).and_then(Value::as_str);
@@ -151,7 +151,7 @@ fn default_inside(value: &mut Value, schema: &Value) {
     default_value(value, schema);
 }
 
-/// Whether `value` is a null where null is no value.
+/// Returns whether `value` is a null where null is no value.
 fn is_no_value(value: &Value, schema: &Value) -> bool {
     value.is_null() && schema["nullable"] != true
 }

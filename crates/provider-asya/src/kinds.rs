@@ -101,7 +101,7 @@ kind!(Queue, NamespaceResourceScope, "queues", "A queue of RabbitMQ or SQS.", {
     status: QueueStatus
 });
 kind!(ActorHealth, NamespaceResourceScope, "actorhealths", "The health of one actor's pods.", {
-    /// What to watch.
+    /// Kind to watch.
     spec: HealthSpec,
     /// Observed state.
     #[serde(default)]

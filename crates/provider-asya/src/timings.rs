@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use actor::binding::QUIET_SECONDS;
-use actor::health::Patience;
+use actor::health::HealthTimeouts;
 
 use crate::heartbeat::Limits;
 
@@ -72,8 +72,8 @@ pub struct Timings {
     /// Shortest interval between two announcements of changed EnvironmentConfigs (default 50ms: 1,000
     /// actors in 50 s).
     pub announcement_interval: Duration,
-    /// How long each stage of a pod's start may take before it counts as a problem.
-    pub patience: Patience,
+    /// Longest time for each phase of a pod's start before it counts as a problem.
+    pub timeouts: HealthTimeouts,
     /// Interval at which an ActorHealth is reconciled while the watch caches are not synced
     /// (default 1s).
     pub cache_sync_retry: Duration,
@@ -132,7 +132,7 @@ impl Default for Timings {
             health_interval: seconds(2),
             health_grace: seconds(5),
             announcement_interval: Duration::from_millis(50),
-            patience: Patience::default(),
+            timeouts: HealthTimeouts::default(),
             cache_sync_retry: seconds(1),
             target_poll_interval: seconds(30),
             rollout_poll_interval: seconds(10),

@@ -51,7 +51,8 @@ impl Cluster {
     /// When something of it does not start.
     pub async fn start_with_a_node() -> Self {
         let mut cluster = Self::start_with(&[WORKLOADS[0], WORKLOADS[1], AGGREGATION]).await;
-        let processes = node::start(&cluster).await;
+        let client = cluster.client().await;
+        let processes = node::start(client, &cluster.kubeconfig(), cluster.folder()).await;
         cluster.processes.extend(processes);
         cluster
     }

@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Whether the tests of `what` are skipped because `ASYA_SKIP_REAL` is `1`; records it if they are.
+/// Returns whether the tests of `what` are skipped because `ASYA_SKIP_REAL` is `1`; records it if they are.
 pub fn is_skipped(what: &str) -> bool {
     let is_skipped = env::var_os("ASYA_SKIP_REAL").is_some_and(|value| value == "1");
     if is_skipped {
@@ -38,7 +38,7 @@ pub fn program(name: &str) -> PathBuf {
     existing(folder().join("bin").join(name))
 }
 
-/// Whether a program was built, of those that need not be.
+/// Returns whether a program was built, of those that need not be.
 pub fn has_program(name: &str) -> bool {
     folder().join("bin").join(name).is_file()
 }

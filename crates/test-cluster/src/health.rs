@@ -2,7 +2,7 @@
 
 use crate::http;
 
-/// Whether `/readyz` on this port answers 200.
+/// Returns whether `/readyz` on this port answers 200.
 pub async fn is_ready(port: u16) -> bool {
     let answer = http::ask(port, ("GET", "/readyz"), &[], None).await;
     answer.is_ok_and(|(status, _)| status == 200)

@@ -77,7 +77,7 @@ impl Keda {
     }
 }
 
-/// Whether the tests of `what` are skipped because the optional operator was not built, or because all
+/// Returns whether the tests of `what` are skipped because the optional operator was not built, or because all
 /// tests of real components are; records it if they are.
 pub fn is_skipped(what: &str) -> bool {
     if components::is_skipped(what) {

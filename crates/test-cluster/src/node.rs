@@ -1,13 +1,13 @@
 //! A simulated node: kube-scheduler binds pods to it, and kwok reports that they run.
 
+use std::path::Path;
 use std::process::Command;
 
 use k8s_openapi::api::core::v1::Node;
-use kube::Api;
 use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
 use crate::process::Process;
 use crate::{components, objects, ports, until};
 
@@ -17,8 +17,7 @@ const NAME: &str = "node";
 ///
 /// # Panics
 /// When it is not in time.
-pub(crate) async fn start(cluster: &Cluster) -> [Process; 2] {
-    let client = cluster.client().await;
+pub(crate) async fn start(client: Client, kubeconfig: &Path, folder: &Path) -> [Process; 2] {
     // As large as many nodes: nothing of it is used.
     let size = json!({"cpu": "1000", "memory": "4Ti", "pods": "10000"});
     let node = json!({
@@ -32,12 +31,12 @@ pub(crate) async fn start(cluster: &Cluster) -> [Process; 2] {
     patched.expect("a node without a taint");
     let [scheduler, kwok] = ports::reserve();
     let mut processes = [
-        start_scheduler(cluster, scheduler),
-        start_kwok(cluster, kwok),
+        start_scheduler(kubeconfig, folder, scheduler),
+        start_kwok(kubeconfig, folder, kwok),
     ];
     until("the node is ready", || {
         for process in &mut processes {
-            process.check(cluster.folder());
+            process.check(folder);
         }
         async {
             let node = nodes.get(NAME).await.expect("the node is there");
@@ -49,31 +48,32 @@ pub(crate) async fn start(cluster: &Cluster) -> [Process; 2] {
 }
 
 fn is_ready(node: &Value) -> bool {
-    let ready = crate::crossplane::condition(node, "Ready");
-    ready.is_some_and(|ready| ready["status"] == "True")
+    let conditions = node["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
-fn start_scheduler(cluster: &Cluster, port: u16) -> Process {
+fn start_scheduler(kubeconfig: &Path, folder: &Path, port: u16) -> Process {
     let mut command = Command::new(components::program("kube-scheduler"));
     command
         .arg("--kubeconfig")
-        .arg(cluster.kubeconfig())
+        .arg(kubeconfig)
         .args(["--bind-address", "127.0.0.1", "--leader-elect=false"])
         .args(["--secure-port", &port.to_string()]);
-    Process::start("kube-scheduler", &mut command, cluster.folder())
+    Process::start("kube-scheduler", &mut command, folder)
 }
 
-fn start_kwok(cluster: &Cluster, port: u16) -> Process {
+fn start_kwok(kubeconfig: &Path, folder: &Path, port: u16) -> Process {
     let mut command = Command::new(components::program("kwok"));
     command
         .arg("--kubeconfig")
-        .arg(cluster.kubeconfig())
+        .arg(kubeconfig)
         .arg("--config")
         .arg(components::definitions("kwok-stages"))
         .args(["--manage-all-nodes=true", "--node-ip", "127.0.0.1"])
         .args(["--cidr", "10.244.0.0/16"])
         .args(["--server-address", &format!("127.0.0.1:{port}")])
         // It would read a configuration of the user's.
-        .env("HOME", cluster.folder());
-    Process::start("kwok", &mut command, cluster.folder())
+        .env("HOME", folder);
+    Process::start("kwok", &mut command, folder)
 }

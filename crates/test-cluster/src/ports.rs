@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_somebody_listens_on_is_not_reserved() {
+    fn a_port_in_use_is_not_reserved() {
         let [port] = reserve();
         let other = RANGE
             .rev()

@@ -68,7 +68,7 @@ impl Process {
         self.child.id()
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     pub fn has_ended(&mut self) -> bool {
         self.exit_status().is_some()
     }

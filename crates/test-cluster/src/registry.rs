@@ -41,7 +41,7 @@ impl Registry {
         }
     }
 
-    /// What the names of its images begin with.
+    /// Prefix of the names of its images.
     pub fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }

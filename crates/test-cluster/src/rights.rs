@@ -11,7 +11,7 @@ const MANAGER: &str = include_str!("../roles/manager.yaml");
 /// The role that providers may be given no more than.
 pub(crate) const OF_PROVIDERS: &str = "crossplane:allowed-provider-permissions";
 
-/// Who gives core and providers their rights to the kinds that packages bring.
+/// Subject that grants core and providers access to the kinds of packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rights {
     /// Crossplane's RBAC manager, as is the chart's default.

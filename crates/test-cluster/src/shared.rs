@@ -57,7 +57,7 @@ pub struct Shared<T: 'static> {
     users: tokio::sync::RwLock<()>,
 }
 
-/// What starts a fixture.
+/// Function that starts a fixture.
 pub type Starting<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 enum State<T> {

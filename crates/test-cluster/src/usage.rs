@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_named_after_what_they_run() {
+    fn programs_are_named_by_their_executable() {
         let cases = [
             ("/usr/bin/etcd\0--data-dir\0/tmp\0", Some("etcd")),
             (

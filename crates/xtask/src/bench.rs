@@ -11,7 +11,7 @@ use crate::Verdict;
 use crate::test::{Results, run_in_order};
 use crate::workspace::{self, Metadata};
 
-/// What is handed on to the package.
+/// Arguments for the package.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Given to the measuring program as they are: `cargo xtask bench -- --help`

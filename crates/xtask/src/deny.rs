@@ -18,10 +18,10 @@ use crate::workspace::{self, shown};
 
 const VERSION: &str = "0.20.2";
 
-/// What `deny.toml` is checked for without any database.
+/// Checks of `deny.toml` that need no database.
 const CHECKS: [&str; 3] = ["bans", "licenses", "sources"];
 
-/// What to check.
+/// Checks to run.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Look for known vulnerabilities too, in the database that is fetched from its git repository
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_there_is_not_built_again() {
+    fn an_existing_program_is_not_rebuilt() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path().to_owned());
         let bin = folder.path().join(format!("cargo-deny-{VERSION}/bin"));

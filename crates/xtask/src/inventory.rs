@@ -60,7 +60,7 @@ pub(crate) fn page(root: &Path) -> Result<String> {
     Ok(page)
 }
 
-/// Who names each dependency.
+/// Crates that name each dependency.
 type Users<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 /// Dependencies that packages name, shipped ones in the first part, less our own.

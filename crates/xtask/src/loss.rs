@@ -9,7 +9,7 @@ use clap::Args;
 use crate::test::run_on_real_parts;
 use crate::{Verdict, real};
 
-/// What is measured.
+/// Measurement.
 #[derive(Args)]
 pub(crate) struct Options {
     /// How many messages are sent for each fault

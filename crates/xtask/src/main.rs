@@ -129,7 +129,7 @@ fn cannot(act: &str, path: &Path) -> String {
     format!("cannot {act} `{}`", path.display())
 }
 
-/// Whether the reader of our output has closed it, as in `cargo xtask real --list | head -1`.
+/// Returns whether the reader of our output has closed it, as in `cargo xtask real --list | head -1`.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()

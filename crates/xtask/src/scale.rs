@@ -1,4 +1,4 @@
-//! What a thousand actors cost, on real parts.
+//! Cost of a thousand actors, on real parts.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::test::{BIN_DIR_VARIABLE, Results, SKIP_REAL_VARIABLE, heading, run_in
 use crate::workspace::{self, Metadata};
 use crate::{Verdict, real};
 
-/// What is measured.
+/// Measurement.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How many actors there are
@@ -26,7 +26,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// What is in the names of the tests to be run.
+    /// Filter: a part of the names of the tests to run.
     fn filter(&self) -> &'static str {
         match (self.one_step, self.six_steps) {
             (true, _) => "one_step",

@@ -1,4 +1,4 @@
-//! What Cargo and git know about this checkout.
+//! Metadata of this checkout, from Cargo and git.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -73,7 +73,7 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     /// Absent for an ordinary dependency, else `dev` or `build`.
     pub(crate) kind: Option<String>,
-    /// Whether only a feature brings it.
+    /// True if only a feature brings it.
     #[serde(default)]
     pub(crate) optional: bool,
 }

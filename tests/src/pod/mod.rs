@@ -46,17 +46,17 @@ pub struct Pod {
 pub struct Ending {
     /// How its processes ended, by container.
     pub processes: Vec<(String, ExitStatus)>,
-    /// What the containers wrote to standard error.
+    /// Standard error of the containers.
     pub log: String,
 }
 
 impl Ending {
-    /// Whether every process has ended within the grace period, and without a complaint.
+    /// Returns whether every process has ended within the grace period, and without a complaint.
     pub fn is_clean(&self) -> bool {
         self.processes.iter().all(|(_, status)| status.success())
     }
 
-    /// Whether every process has ended within the grace period: SIGTERM may have met it before it
+    /// Returns whether every process has ended within the grace period: SIGTERM may have met it before it
     /// could listen for it.
     pub fn is_in_time(&self) -> bool {
         let on_term = |status: &ExitStatus| status.signal() == Some(SIGTERM);

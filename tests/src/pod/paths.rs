@@ -31,7 +31,7 @@ fn is_of_path(character: char) -> bool {
     character.is_alphanumeric() || "/._-".contains(character)
 }
 
-/// Whether a name of a path does not go on here.
+/// Returns whether a name of a path does not go on here.
 fn ends_name(rest: &str) -> bool {
     rest.chars()
         .next()

@@ -10,7 +10,7 @@ use test_cluster::ports;
 
 use super::paths::{Mounts, moved};
 
-/// What an image holds, as far as it matters here.
+/// Content of an image, as far as tests need it.
 #[derive(Debug, Clone)]
 pub struct Image {
     /// The program that runs where the container has no `command`.

@@ -15,12 +15,12 @@ pub(crate) fn cases(file: &str) -> Vec<Value> {
     let mut documents = documents(&folder().join(file));
     assert_eq!(documents.len(), 1, "{file}");
     let Value::Array(cases) = documents.remove(0) else {
-        panic!("{file} is no list");
+        panic!("{file} is not a list");
     };
     cases
 }
 
-/// What a case is about.
+/// Reason of a case.
 pub(crate) fn reason(case: &Value) -> &str {
     case["reason"].as_str().expect("a case has a reason")
 }

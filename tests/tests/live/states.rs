@@ -95,7 +95,7 @@ pub(crate) async fn check_heads(live: &Live<'_>) {
     }
 }
 
-/// Whether a cell is as expected, where `an age` stands for any, such as `41d`.
+/// Returns whether a cell is as expected, where `an age` stands for any, such as `41d`.
 fn is_as(cell: &str, expected: &str) -> bool {
     if expected == "an age" {
         cell.starts_with(|c: char| c.is_ascii_digit()) && cell.ends_with(['s', 'm', 'h', 'd', 'y'])
@@ -104,7 +104,7 @@ fn is_as(cell: &str, expected: &str) -> bool {
     }
 }
 
-/// What `kubectl` prints, with and without `-o wide`.
+/// Output of `kubectl`, with and without `-o wide`.
 async fn check_columns(live: &Live<'_>, reason: &str, expected: BTreeMap<String, String>) {
     let (narrow, _): (BTreeMap<_, _>, BTreeMap<_, _>) = expected
         .clone()

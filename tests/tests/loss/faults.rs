@@ -5,7 +5,7 @@ use tests::pod::{RUNTIME, SIDECAR};
 
 use crate::fleet::Fleet;
 
-/// Whose pods are struck, in turn.
+/// Actors whose pods are hit, in turn.
 const STRUCK: [&str; 4] = ["first", "second", "third", "x-sink"];
 
 /// One kind of fault.
@@ -44,7 +44,7 @@ impl Fault {
         }
     }
 
-    /// What it is, for the table.
+    /// Description for the table.
     pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Nothing => "none",

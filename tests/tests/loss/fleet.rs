@@ -54,12 +54,12 @@ impl Fleet {
         pod
     }
 
-    /// What its pods were rendered with.
+    /// Flavor of its pods.
     pub(crate) fn flavor(&self) -> &Flavor {
         &self.flavor
     }
 
-    /// What the runtimes of end actors write to.
+    /// Output files of the runtimes of end actors.
     pub(crate) fn outputs(&self) -> &[PathBuf] {
         &self.outputs
     }

@@ -1,4 +1,4 @@
-//! What has arrived, and how often.
+//! Ledger of messages that arrived, with their number.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,12 +16,12 @@ pub(crate) struct Ledger {
     read: BTreeMap<PathBuf, u64>,
 }
 
-/// What became of the messages of a run.
+/// Totals of the messages of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Count {
     /// Those that the broker has confirmed, or that arrived.
     pub(crate) sent: usize,
-    /// Of these, those that came to no end.
+    /// Messages among these that were lost.
     pub(crate) lost: usize,
     /// Those that came to an end more than once.
     pub(crate) doubled: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Count {
 }
 
 impl Ledger {
-    /// Of `messages` messages with the ids that [`id`](Self::id) gives.
+    /// Ledger of `messages` messages with the ids of [`id`](Self::id).
     pub(crate) fn new(run: &str, messages: usize) -> Self {
         Self {
             run: run.to_owned(),
@@ -90,7 +90,7 @@ impl Ledger {
             .count()
     }
 
-    /// Whether a message has come to an end.
+    /// Returns whether a message has come to an end.
     pub(crate) fn has(&self, number: usize) -> bool {
         self.times(number) > 0
     }

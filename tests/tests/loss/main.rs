@@ -76,18 +76,18 @@ async fn messages_lost_and_doubled_per_million() {
     }
 }
 
-/// What is to be done.
+/// Plan of a run.
 struct Plan {
-    /// Of the run, for ids and pods: no two runs on a mesh have the same.
+    /// Number of the run, for ids and pods; unique on a mesh.
     name: String,
-    /// What strikes, in turn.
+    /// Faults, in turn.
     faults: Vec<Fault>,
     /// After how many messages that have arrived it does.
     every: usize,
     messages: usize,
 }
 
-/// What a run has shown.
+/// Result of a run.
 #[derive(Debug)]
 struct Run {
     count: Count,

@@ -20,7 +20,7 @@ const BATCH: usize = 50;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Sends `messages` messages to the first actor; for each, whether the broker has confirmed it.
-/// What is not confirmed is not sent again, so that nothing is doubled here.
+/// Sends each message once: an unconfirmed message is not sent again, so that none is doubled here.
 pub(crate) async fn send(
     login: Login,
     run: String,

@@ -29,7 +29,7 @@ impl Pods {
         Self(pods)
     }
 
-    /// What the runtime of an actor has written about a message.
+    /// Lines of an actor's runtime about a message.
     fn written_about(&self, actor: &str, id: &str) -> Vec<Value> {
         let lines = self.0[actor].lines(RUNTIME).into_iter();
         lines.filter(|line| line["id"] == id).collect()

@@ -26,7 +26,7 @@ const STOOD_FOR: [&str; 12] = [
     "skopeo",
 ];
 
-/// What is run in their place.
+/// Program that runs in their place.
 const STAND_IN: &str = include_str!("stand-in.sh");
 
 /// Programs of the system that pages may use.
@@ -35,7 +35,7 @@ const OF_THE_SYSTEM: [&str; 18] = [
     "rm", "sed", "sh", "sort", "tail", "tr",
 ];
 
-/// What of the repository is in the folder in which commands run.
+/// Files of the repository in the folder in which commands run.
 const OF_THE_REPOSITORY: [&str; 9] = [
     "Dockerfile",
     "apis",
@@ -86,7 +86,7 @@ const RUN_ON_A_CLUSTER: [&str; 4] = [
 ];
 
 #[test]
-fn every_command_runs_and_prints_what_is_shown() {
+fn every_command_prints_the_shown_output() {
     let mut faults = Vec::new();
     let mut run = 0;
     for page in pages() {
@@ -140,7 +140,7 @@ fn exempt_commands_exist_on_their_pages() {
 }
 
 #[test]
-fn dots_stand_for_any_number_of_lines() {
+fn dots_match_any_number_of_lines() {
     let cases: [(&[&str], &[&str], bool); 6] = [
         (&["a", "b"], &["a", "b"], true),
         (&["a"], &["a", "b"], false),
@@ -166,7 +166,7 @@ fn is_run(block: &Block) -> bool {
     !is_left_out && !RUN_ON_A_CLUSTER.contains(&page)
 }
 
-/// Whether the line counts the input, as every command of `asya` does on standard error. Pages may
+/// Returns whether the line counts the input, as every command of `asya` does on standard error. Pages may
 /// leave it out.
 fn is_input_count(line: &str) -> bool {
     let is_count = |text: &str| {
@@ -195,7 +195,7 @@ fn counts_of_the_input_are_recognised() {
     }
 }
 
-/// Whether the lines are the expected ones.
+/// Returns whether the lines are the expected ones.
 fn is_like(expected: &[&str], found: &[&str]) -> bool {
     match expected.split_first() {
         None => found.is_empty(),
@@ -251,7 +251,7 @@ impl Folder {
         }
     }
 
-    /// What the block prints, or what went wrong.
+    /// Output of the block, or its error.
     fn run(&self, block: &Block) -> Result<String, String> {
         let root = self.folder.path();
         let output = Command::new("/bin/bash")

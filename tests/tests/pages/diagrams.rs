@@ -105,7 +105,7 @@ const REFUSED: [(&str, &str); 30] = [
     ),
     (
         "stateDiagram-v2\n  [*] -> A\n",
-        "line 2: \"[*] -> A\" is no transition",
+        "line 2: \"[*] -> A\" is not a transition",
     ),
     (
         "stateDiagram-v2\n  [*] --> two words\n",

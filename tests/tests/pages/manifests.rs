@@ -94,7 +94,7 @@ fn relabelling_is_the_same_on_the_page_and_in_its_file() {
     assert!(on_page[0][0]["regex"].is_string(), "{on_page:?}");
 }
 
-/// Whether a step's input has fields that the step knows, and no others.
+/// Returns whether a step's input has fields that the step knows, and no others.
 fn judge_input(block: &Block, document: &Value) -> Option<String> {
     let api_version = document["apiVersion"].as_str().unwrap_or_default();
     let group = api_version.split('/').next().unwrap_or_default();

@@ -128,7 +128,7 @@ impl Flowchart {
         Ok(())
     }
 
-    /// What stands after one node, or several with `&` between them.
+    /// Text after one node, or after several with `&` between them.
     fn nodes_of<'a>(&mut self, text: &'a str) -> Result<&'a str, String> {
         let mut rest = self.node(text)?;
         while let Some(next) = rest.strip_prefix(" & ") {
@@ -181,7 +181,7 @@ impl Flowchart {
     }
 }
 
-/// What stands after a link.
+/// Text after a link.
 fn link(text: &str) -> Result<&str, String> {
     let text = text
         .strip_prefix(' ')
@@ -383,7 +383,7 @@ fn states(lines: &[(usize, &str)]) -> Outcome {
 fn transition(line: &str) -> Result<(), String> {
     let (from, rest) = line
         .split_once(" --> ")
-        .ok_or_else(|| format!("{line:?} is no transition"))?;
+        .ok_or_else(|| format!("{line:?} is not a transition"))?;
     let (to, text) = match rest.split_once(": ") {
         Some((to, text)) => (to.trim_end(), Some(text)),
         None => (rest, None),

@@ -218,14 +218,14 @@ fn names_of_env(document: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether a case has the reason: in a function's response, or in what it observes.
+/// Returns whether a case has the reason: in a function's response, or in what it observes.
 fn is_in_a_case(reason: &str) -> bool {
     let line = format!("reason: {reason}");
     let mut files = files("crates/function-report-status/tests", "yaml").into_iter();
     files.any(|file| fs::read_to_string(file).unwrap().contains(&line))
 }
 
-/// What functions are expected to answer.
+/// Expected responses of functions.
 fn answers() -> Vec<(PathBuf, Value)> {
     let mut answers = Vec::new();
     for file in expected_files() {

@@ -35,7 +35,7 @@ const ASYA: &str = r#"#!/bin/sh
 "$ASYA" "$@"; [ "$?" -le 1 ]
 "#;
 
-/// What is sent to the broker must be there, and be JSON.
+/// Stand-in for curl: the body for the broker must exist and be JSON.
 const CURL: &str = r#"#!/bin/sh
 python3 -c 'import json; json.load(open("publish.json"))' && echo '{"routed":true}'
 "#;

@@ -1,4 +1,4 @@
-//! What stands in `install/` fits together, and fits the packages.
+//! The manifests in `install/` fit each other and the packages.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -70,7 +70,7 @@ fn dependencies_of_a_configuration_are_installed_under_the_names_that_crossplane
 }
 
 #[test]
-fn the_end_actors_render_on_each_transport_with_handlers_that_are_there() {
+fn the_end_actors_render_on_each_transport_with_existing_handlers() {
     let handlers = std::fs::read_to_string(repository().join("runtime/end_actors/__init__.py"));
     let handlers = handlers.unwrap();
     let mut names = BTreeSet::new();

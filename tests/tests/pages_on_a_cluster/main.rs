@@ -1,4 +1,4 @@
-//! What `docs/` and `install/` show is true: every manifest is taken by a real API server with
+//! Checks of `docs/` and `install/`: a real API server accepts every manifest, with
 //! everybody's kinds, everything of `install/` fits together, and the commands of `docs/setup` run.
 
 mod commands;
@@ -11,7 +11,7 @@ use test_cluster::crossplane::Crossplane;
 use test_cluster::{components, namespace, objects};
 use tests::validation::{definition_file, document};
 
-/// Whether the test runs here: Crossplane core needs a network namespace of its own.
+/// Returns whether the test runs here: Crossplane core needs a network namespace of its own.
 fn is_inside(test: &str) -> bool {
     !components::is_skipped("the documents") && namespace::is_inside(test)
 }

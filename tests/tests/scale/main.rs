@@ -92,7 +92,7 @@ async fn measure(test: &str, pipeline: Pipeline) {
     println!("All in one:\n\n{}", table::all(&phases, actors));
 }
 
-/// Whether an actor reports to its users and to Crossplane that it works.
+/// Returns whether an actor reports to its users and to Crossplane that it works.
 fn is_ready(actor: &Value) -> bool {
     ["ActorReady", "Ready", "Synced"].iter().all(|kind| {
         test_cluster::crossplane::condition(actor, kind)
@@ -100,7 +100,7 @@ fn is_ready(actor: &Value) -> bool {
     })
 }
 
-/// Whether all pods of a Deployment are those of that release, and ready.
+/// Returns whether all pods of a Deployment are those of that release, and ready.
 fn is_rolled_out(deployment: &Value, release: u32) -> bool {
     let containers = deployment["spec"]["template"]["spec"]["containers"].as_array();
     let mut variables = containers

@@ -31,7 +31,7 @@ pub(crate) struct Cost {
     pub(crate) calls: Vec<(String, u64)>,
 }
 
-/// What a program took.
+/// Resources that a program used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Program {
     /// Processor time, in seconds.

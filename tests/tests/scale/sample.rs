@@ -1,4 +1,4 @@
-//! What has been counted at one moment.
+//! Counters at one moment.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,7 +12,7 @@ use crate::world::World;
 /// How long the API server may take to answer with its metrics. It is busier than it is in any other test.
 const PATIENCE: Duration = Duration::from_mins(15);
 
-/// What all that runs has done and has.
+/// Counters of all programs.
 pub(crate) struct Sample {
     pub(crate) at: Instant,
     /// By the program's name.

@@ -1,4 +1,4 @@
-//! What happens to a live actor.
+//! Chapters in the life of an actor.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -319,7 +319,7 @@ async fn queue_object(live: &Live<'_>) -> Value {
     json!({"uid": found["metadata"]["uid"], "spec": found["spec"]})
 }
 
-/// Whether anything of an actor that scales is left.
+/// Returns whether anything of an actor that scales is left.
 pub(crate) async fn has_scalers(live: &Live<'_>) -> bool {
     for kind in ["ScaledObject", "TriggerAuthentication"] {
         let of_actor = format!("asya.sh/actor={}", live.name);

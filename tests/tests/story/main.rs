@@ -73,7 +73,7 @@ async fn a_claim_is_reconciled_from_its_creation_to_its_deletion() {
     world.check_that_all_had_their_rights().await;
 }
 
-/// Whether a test has nothing to do, since real components are left out, or since it has been run in
+/// Returns whether a test has nothing to do, since real components are left out, or since it has been run in
 /// a network of its own. One at a time: each fills a machine.
 fn is_skipped_or_run_elsewhere(test: &str) -> bool {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -81,7 +81,7 @@ fn is_skipped_or_run_elsewhere(test: &str) -> bool {
     components::is_skipped("the lifecycle of an actor") || !namespace::is_inside(test)
 }
 
-/// What the user of the story writes.
+/// Actor of the story.
 fn actor() -> Value {
     let file = repository().join("tests/story/actor.yaml");
     tests::examples::documents(&file).remove(0)

@@ -27,7 +27,7 @@ pub(crate) struct World {
     pub(crate) stack: Stack,
     broker: RabbitMq,
     moto: Moto,
-    /// What was refused before the story began, while rights were still being granted.
+    /// Requests that were refused before the story began, while rights were still being granted.
     refused: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl World {
         actor::yaml::documents(&text).expect("YAML")
     }
 
-    /// Whether KEDA runs; records what is skipped if it does not.
+    /// Returns whether KEDA runs; records what is skipped if it does not.
     pub(crate) fn has_keda(&self, what: &str) -> bool {
         if self.keda.is_none() {
             println!("skipped without KEDA's operator: {what}");
@@ -113,7 +113,7 @@ impl World {
         assert_eq!(status, 204, "the queue of {actor} is deleted");
     }
 
-    /// Whether an actor's queue is at the broker.
+    /// Returns whether an actor's queue is at the broker.
     pub(crate) async fn has_queue(&self, actor: &str) -> bool {
         let path = format!("queues/%2F/asya-{actor}");
         let (status, _) = self.broker.ask("GET", &path, None).await;
@@ -128,7 +128,7 @@ impl World {
         assert_eq!(status, 200, "a message is sent to {actor}: {answer}");
     }
 
-    /// Whether an actor's queue is at SQS.
+    /// Returns whether an actor's queue is at SQS.
     pub(crate) async fn has_queue_at_sqs(&self, actor: &str) -> bool {
         self.ask_sqs_for_queue(actor).await.0 == 200
     }
@@ -216,7 +216,7 @@ pub(crate) fn status(actor: &Value) -> &str {
         .unwrap_or_default()
 }
 
-/// Whether a condition is True.
+/// Returns whether a condition is True.
 pub(crate) fn is_true(actor: &Value, kind: &str) -> bool {
     condition(actor, kind).is_some_and(|condition| condition["status"] == "True")
 }

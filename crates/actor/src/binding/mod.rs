@@ -10,7 +10,7 @@
 //! Whatever the strategy, the provider finds the target and the workload behind it and
 //! reports both in [`AtProvider`], together with [`AtProvider::target_ref`], what they
 //! were found for: the functions use nothing of an answer about another target. A
-//! target that is found no longer keeps the last answer; only [`TARGET_RESOLVED`] says
+//! target that is found no longer keeps the last answer; only [`TARGET_RESOLVED`] reports
 //! that it was deleted. So nothing that runs is taken down because a target is made anew.
 //!
 //! # Injecting
@@ -23,7 +23,7 @@
 //! conflicts on that label.
 //!
 //! # Un-binding
-//! An intent with nothing in it takes away what was added, and nothing else. It is
+//! An empty intent removes what was added, and nothing else. It is
 //! applied when the object is deleted, before its finalizer goes, and to every workload
 //! that carries the actor's label and is not the one to inject into: so a target or a
 //! strategy may change, and a provider that was down finds what is left over by the
@@ -89,7 +89,7 @@ pub struct BindingSpec {
     pub management_policies: Vec<String>,
 }
 
-/// What is bound to what.
+/// Actor and target of a binding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -157,7 +157,7 @@ pub struct ObjectReference {
 }
 
 impl ObjectReference {
-    /// Whether both name the same object, in whichever versions.
+    /// Returns whether both name the same object, in whichever versions.
     pub fn is_same_object(&self, other: &Self) -> bool {
         targets::group_of(&self.api_version) == targets::group_of(&other.api_version)
             && self.kind == other.kind
@@ -214,7 +214,7 @@ pub struct AtProvider {
     /// Object whose `/scale` sets the number of the target's pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_target: Option<ObjectReference>,
-    /// Why there is no such object.
+    /// Reason for which no object can scale the target. Absent if `scaleTarget` is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_scalable: Option<String>,
     /// Autoscaler of another owner on that object or on the resolved target.
@@ -238,12 +238,12 @@ pub struct AtProvider {
 }
 
 impl AtProvider {
-    /// Whether nothing is known.
+    /// Returns whether nothing is known.
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What is known of that target: this, where it is about it, else nothing.
+    /// State of that target: this state if it is about that target, else an empty one.
     #[must_use]
     pub fn about(self, target: &ObjectReference) -> Self {
         match &self.target_ref {

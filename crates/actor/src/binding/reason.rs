@@ -1,4 +1,4 @@
-//! Reasons of a WorkloadBinding's conditions: what the provider says, and the step
+//! Reasons of a WorkloadBinding's conditions: what the provider reports, and the step
 //! report-status and the step render-scaledobject read.
 
 /// `TargetResolved`, True: the target is there.
@@ -28,7 +28,7 @@ pub const ALREADY_BOUND: &str = "AlreadyBound";
 pub const FIELD_TAKEN: &str = "FieldTaken";
 /// `Ready`: the API server refused what was to be added; the message has its words.
 pub const REFUSED: &str = "Refused";
-/// `Ready`: the provider lacks the right; the message says which.
+/// `Ready`: the provider lacks the right; the message names it.
 pub const FORBIDDEN: &str = "Forbidden";
 
 /// `ScalingReady` of the actor: nothing can set the number of the target's pods.

@@ -4,8 +4,9 @@
 //! it, `asya lint` explains by it, and the provider resolves by it: to add a kind, add
 //! a row here and a module there.
 
+use serde::{Deserialize, Serialize};
+
 use super::Strategy;
-use crate::spec::BindingStrategy;
 
 /// A kind of workload that an actor can bind to.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,20 +15,33 @@ pub struct TargetKind {
     pub group: &'static str,
     /// Kind.
     pub kind: &'static str,
-    /// Where adapter and sidecar run unless the actor says.
+    /// Default strategy: where adapter and sidecar run.
     pub default_strategy: Strategy,
-    /// Whether containers can be added to its pods.
+    /// True if containers can be added to its pods.
     pub injection: Injection,
-    /// What sets the number of its pods.
+    /// Field that sets the number of its pods.
     pub scale: Scale,
-    /// Whether the object, or a Service that goes with it, reports where it listens. For
+    /// True if the object, or its Service, publishes its address. For
     /// the others an Adapter needs `runtime.targetURL`.
     pub tells_url: bool,
-    /// What to change where its controller scales it already.
+    /// Remedy if its controller scales it already.
     pub own_scaler: Option<&'static str>,
 }
 
-/// Whether containers can be added to the pods of a kind.
+/// Where adapter and sidecar of a bound actor run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum BindingStrategy {
+    /// The target's kind decides.
+    #[default]
+    Auto,
+    /// In the target's pods.
+    Inject,
+    /// In a Deployment of the actor.
+    Adapter,
+}
+
+/// How containers can be added to the pods of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Injection {
     /// They can, and stay.
@@ -38,7 +52,7 @@ pub enum Injection {
     Refused(&'static str),
 }
 
-/// What sets the number of pods of a kind.
+/// Field that sets the number of pods of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// The target itself has `/scale`.
@@ -98,7 +112,7 @@ pub const ALL: [&TargetKind; 12] = [
     &BENTO_DEPLOYMENT,
 ];
 
-/// What a Deployment is without a controller of its own.
+/// A Deployment without a controller of its own.
 const PLAIN: TargetKind = TargetKind {
     group: "apps",
     kind: "Deployment",
@@ -154,7 +168,7 @@ const KAITO_VOLUMES: &str = "adapter and sidecar share a volume, and KAITO's nex
 /// KServe's InferenceService makes Deployment `<name>-predictor` or a Knative Service of
 /// that name, by `status.deploymentMode`. In Standard mode every reconcile removes foreign
 /// containers out, unless annotation `serving.kserve.io/disable-auto-update` is set. It
-/// makes an HPA of that name unless the annotation below says otherwise; Knative counts
+/// makes an HPA of that name unless the annotation below is set; Knative counts
 /// by itself. `status.address.url` is where it listens.
 /// Source: kserve/kserve v0.20, `pkg/controller/v1beta1/inferenceservice/reconcilers/`
 /// (`deployment`, `hpa`, `autoscaler`), `pkg/apis/serving/v1beta1/inference_service_status.go`.
@@ -274,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_default_is_never_what_is_refused() {
+    fn a_default_strategy_is_never_refused() {
         for row in ALL {
             let is_refused = matches!(row.injection, Injection::Refused(_));
             let injects = row.default_strategy == Strategy::Inject;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What is known about a code.
+/// Documentation of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// The rule that is broken, in a line.
@@ -14,11 +14,11 @@ pub struct Entry {
     pub cause: &'static str,
     /// A piece of a document that breaks the rule.
     pub example: &'static str,
-    /// What to change.
+    /// Remedy.
     pub fix: &'static str,
 }
 
-/// A text that is no code.
+/// A text that is not a code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no diagnostic {0:?}")]
 pub struct UnknownCode(pub String);
@@ -90,7 +90,7 @@ impl Code {
         }
     }
 
-    /// Whether a text has the form of an id: `ASYA` and three digits, in any case.
+    /// Returns whether a text has the form of an id: `ASYA` and three digits, in any case.
     pub fn has_form(text: &str) -> bool {
         let (prefix, digits) = text.split_at_checked(4).unwrap_or_default();
         prefix.eq_ignore_ascii_case("ASYA")
@@ -159,10 +159,7 @@ mod tests {
             } = code.entry();
             assert!(Code::has_form(code.id()), "{code}");
             assert_ne!(code.subject(), "Other", "{code}");
-            assert!(
-                !title.ends_with('.'),
-                "{code}: a title is no sentence to be ended"
-            );
+            assert!(!title.ends_with('.'), "{code}: a title has no final period");
             assert!(cause.ends_with('.') && fix.ends_with('.'), "{code}");
             assert!(!example.is_empty(), "{code}");
         }

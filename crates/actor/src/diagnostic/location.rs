@@ -1,5 +1,6 @@
-//! Which field of which document.
+//! Location of a diagnostic: a document and a field in it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use merge::{FieldPath, Origin, Provenance, Segment};
@@ -74,11 +75,37 @@ impl Location {
         }
     }
 
+    /// The same field in the document as it is written, from which `removed` items of lists were
+    /// removed before the merge.
+    #[must_use]
+    pub fn before_removal(self, removed: &[Self]) -> Self {
+        let own = removed.iter().filter(|it| it.source == self.source);
+        let own: Vec<&FieldPath> = own.map(|item| &item.path).collect();
+        if own.is_empty() {
+            return self;
+        }
+        let mut written: Vec<Segment> = Vec::new();
+        for segment in self.path.segments() {
+            let segment = match segment {
+                Segment::Index(index) => {
+                    let list = FieldPath::from(written.clone());
+                    original_index(*index, &removed_from(&list, own.iter().copied())).into()
+                }
+                key @ Segment::Key(_) => key.clone(),
+            };
+            written.push(segment);
+        }
+        Self {
+            path: written.into(),
+            ..self
+        }
+    }
+
     /// The document and field that gave `path` of the resolved spec.
     ///
     /// Lists that several layers give are appended, so an index is that within the layer. A field
-    /// that nobody gives, or that several flavors give a part of, is the actor's: that is where it
-    /// can be set.
+    /// that no document gives, or that several flavors give a part of, is located in the actor,
+    /// where it can be set.
     pub fn in_spec(origins: &Provenance, path: &FieldPath) -> Self {
         match origins.of(path).and_then(Origin::layer) {
             Some(flavor) => Self::flavor(flavor, below("data", &within_layer(origins, path))),
@@ -118,6 +145,28 @@ fn within_layer(origins: &Provenance, path: &FieldPath) -> FieldPath {
     segments.into()
 }
 
+/// The indices of the items that are removed from a list.
+pub(crate) fn removed_from<'a>(
+    list: &FieldPath,
+    removed: impl IntoIterator<Item = &'a FieldPath>,
+) -> BTreeSet<usize> {
+    let own = removed.into_iter().filter_map(|item| {
+        let (last, parent) = item.segments().split_last()?;
+        match last {
+            Segment::Index(index) if parent == list.segments() => Some(*index),
+            _ => None,
+        }
+    });
+    own.collect()
+}
+
+/// The index that an item had before the items with the `removed` indices were removed.
+pub(crate) fn original_index(index: usize, removed: &BTreeSet<usize>) -> usize {
+    removed.iter().fold(index, |index, removed| {
+        index + usize::from(*removed <= index)
+    })
+}
+
 /// A path as a list of strings and numbers.
 pub(super) mod field_path {
     use merge::FieldPath;
@@ -144,6 +193,51 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn indices_count_the_items_that_were_removed_before_the_merge() {
+        let path = |text: &str| -> FieldPath {
+            let segment = |it: &str| it.parse().map_or_else(|_| it.into(), Segment::Index);
+            text.split('.').map(segment).collect()
+        };
+        let removed = [
+            Location::flavor("gpu", path("data.containers.0.env.1")),
+            Location::flavor("gpu", path("data.containers.0.env.2")),
+            Location::flavor("gpu", path("data.init.0")),
+            Location::flavor("gpu", path("data.init.1.env.0")),
+        ];
+        let cases = [
+            (
+                "gpu",
+                "data.containers.0.env.0",
+                "data.containers.0.env.0",
+                "before the removed ones",
+            ),
+            (
+                "gpu",
+                "data.containers.0.env.1.value",
+                "data.containers.0.env.3.value",
+                "after both",
+            ),
+            (
+                "gpu",
+                "data.containers.1.env.1",
+                "data.containers.1.env.1",
+                "another list",
+            ),
+            (
+                "gpu",
+                "data.init.0.env.0",
+                "data.init.1.env.1",
+                "a list in a moved item",
+            ),
+            ("spot", "data.init.0", "data.init.0", "another flavor"),
+        ];
+        for (flavor, merged, written, reason) in cases {
+            let found = Location::flavor(flavor, path(merged)).before_removal(&removed);
+            assert_eq!(found, Location::flavor(flavor, path(written)), "{reason}");
+        }
+    }
 
     #[test]
     fn a_field_of_the_resolved_spec_is_found_in_its_own_document() {

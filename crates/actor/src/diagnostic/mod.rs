@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use code::{Code, Entry, UnknownCode};
 pub use location::{Location, Source};
+pub(crate) use location::{original_index, removed_from};
 
 /// Something that is wrong, or may be, in one field of one document.
 ///
@@ -33,9 +34,9 @@ pub struct Diagnostic {
     /// The other fields that are part of it, such as the other side of a conflict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<Location>,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub message: String,
-    /// What to do about it, in the same line behind the message.
+    /// Remedy, printed in the same line after the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
 }
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diagnostic_is_written_without_what_goes_without_saying() {
+    fn default_fields_of_a_diagnostic_are_not_written() {
         let plain = Diagnostic::error(
             Code::InvalidValue,
             Location::actor(["spec", "image"]),
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diagnostic_survives_its_journey() {
+    fn a_diagnostic_is_equal_after_serialization() {
         let full = Diagnostic::warning(
             Code::DuplicateName,
             Location::flavor("gpu", ["data", "env"]),

@@ -1,19 +1,20 @@
-//! What an ActorHealth says, from what is known and what it said before.
+//! Derives the status of an ActorHealth from observed objects and its previous status.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::facts::{Facts, Patience, Scaler, desired};
+use super::facts::{Facts, HealthTimeouts, Scaler, desired};
+use super::finding::{Finding, PodView};
 use super::pod::Pod;
-use super::signal::{self, Finding, PodView};
+use super::signal;
 use super::startup;
 use super::{AtProvider, ForeignScaler, LastScale, Mounted, Signal, Time, volumes};
 use crate::status::StatusReason;
 
-/// What there is to say, and until when it holds.
+/// A status, and the time until which it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// What there is to say.
+    /// The status.
     pub at_provider: AtProvider,
     /// After how long it may be something else although nothing has changed.
     pub look_again: Option<Duration>,
@@ -21,25 +22,29 @@ pub struct Verdict {
 
 /// The objects that stuck pods mount: whether they are in the way should be known
 /// before [`classify`] is asked.
-pub fn questions(facts: &Facts<'_>, patience: &Patience, now: Time) -> BTreeSet<Mounted> {
+pub fn questions(facts: &Facts<'_>, timeouts: &HealthTimeouts, now: Time) -> BTreeSet<Mounted> {
     let pods = present(facts).into_iter();
-    pods.flat_map(|pod| volumes::questions(pod, patience, now))
+    pods.flat_map(|pod| volumes::questions(pod, timeouts, now))
         .collect()
 }
 
-/// Says what is seen of an actor at `now`.
+/// Returns the status of an actor at `now`.
 ///
-/// `before` is what was said last: the history of scaling and the beginning of a
-/// trouble come from there.
+/// `before` is the previous status: it has the history of scaling and the beginning of a problem.
 ///
 /// # Guarantees
 /// The same facts, time and `before` give the same verdict, in whatever order the facts
 /// come; and where nothing has changed it equals `before`.
-pub fn classify(facts: &Facts<'_>, before: &AtProvider, patience: &Patience, now: Time) -> Verdict {
+pub fn classify(
+    facts: &Facts<'_>,
+    before: &AtProvider,
+    timeouts: &HealthTimeouts,
+    now: Time,
+) -> Verdict {
     let live: Vec<&Pod> = selected(facts).filter(|pod| pod.is_live()).collect();
     let ready = count(&live, Pod::is_ready);
     let failing = count(&live, |pod| {
-        pod.stays() && signal::is_failing(pod, patience, now)
+        pod.stays() && signal::is_failing(pod, timeouts, now)
     });
     let scalers = facts.scalers.as_deref().map(|scalers| on(facts, scalers));
     let desired = facts
@@ -47,8 +52,8 @@ pub fn classify(facts: &Facts<'_>, before: &AtProvider, patience: &Patience, now
         .map(|workload| desired(workload, scalers.as_deref().unwrap_or_default()));
     let present = present(facts).into_iter().map(|pod| PodView {
         pod,
-        obstacles: facts.obstacles,
-        patience,
+        mount_problems: facts.mount_problems,
+        timeouts,
         now,
     });
     let present: Vec<PodView<'_>> = present.collect();
@@ -64,7 +69,7 @@ pub fn classify(facts: &Facts<'_>, before: &AtProvider, patience: &Patience, now
         total: Some(count(&live, |_| true)),
         desired,
         last_scale: scaled.or_else(|| before.last_scale.clone()),
-        signal: trouble(&present, before.signal.as_ref(), now),
+        signal: signal_of(&present, before.signal.as_ref(), now),
         ever_ready: before.ever_ready || ready > 0,
         starting_since: startup.map(|startup| startup.since.to_string()),
         unready: unready.flatten(),
@@ -74,8 +79,8 @@ pub fn classify(facts: &Facts<'_>, before: &AtProvider, patience: &Patience, now
         },
     };
     let turns = present.iter().flat_map(|view| {
-        let of_volumes = volumes::turns(view.pod, patience, now);
-        signal::turns(view.pod, patience).chain(of_volumes)
+        let of_volumes = volumes::turns(view.pod, timeouts, now);
+        signal::turns(view.pod, timeouts).chain(of_volumes)
     });
     let turns = turns.chain(startup.map(|startup| startup.deadline));
     Verdict {
@@ -154,9 +159,9 @@ fn scaled(before: &AtProvider, desired: Option<u32>, now: Time) -> Option<LastSc
 }
 
 /// What is wrong with the pods: the first reason that is true of any of them. Where they
-/// differ in what they say of it, what was said before stays; else most pods are right,
+/// differ in their message, the previous message stays; else that of most pods is used,
 /// then the alphabet.
-fn trouble(pods: &[PodView<'_>], before: Option<&Signal>, now: Time) -> Option<Signal> {
+fn signal_of(pods: &[PodView<'_>], before: Option<&Signal>, now: Time) -> Option<Signal> {
     let found: Vec<(usize, StatusReason, Finding)> = pods.iter().filter_map(signal::of).collect();
     let (first, reason) = found
         .iter()
@@ -169,25 +174,25 @@ fn trouble(pods: &[PodView<'_>], before: Option<&Signal>, now: Time) -> Option<S
         pods += 1;
     }
     let before = before.filter(|before| before.reason == reason.as_str());
-    let was_said = |finding: &Finding| {
+    let was_reported = |finding: &Finding| {
         before.is_some_and(|before| {
             before.container == finding.container && before.message == finding.message
         })
     };
-    let (said, _) = findings.iter().max_by(|(one, of_one), (other, of_other)| {
-        (one.vague_of.is_none(), was_said(one), of_one)
-            .cmp(&(other.vague_of.is_none(), was_said(other), of_other))
+    let (worst, _) = findings.iter().max_by(|(one, of_one), (other, of_other)| {
+        (one.vague_of.is_none(), was_reported(one), of_one)
+            .cmp(&(other.vague_of.is_none(), was_reported(other), of_other))
             .then_with(|| other.cmp(one))
     })?;
-    let same = before.filter(|before| before.container == said.container);
+    let same = before.filter(|before| before.container == worst.container);
     let known = same.filter(|before| {
-        let image = said.vague_of.as_ref();
+        let image = worst.vague_of.as_ref();
         image.is_some_and(|image| before.message.contains(image))
     });
     Some(Signal {
         reason: reason.to_string(),
-        container: said.container.clone(),
-        message: known.map_or_else(|| said.message.clone(), |known| known.message.clone()),
+        container: worst.container.clone(),
+        message: known.map_or_else(|| worst.message.clone(), |known| known.message.clone()),
         pods: Some(pods),
         since: same.map_or_else(|| now.to_string(), |same| same.since.clone()),
     })

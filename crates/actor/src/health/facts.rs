@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{ForProvider, ForeignScaler, Mounted, Obstacle, Pod, WorkloadReference};
+use super::{ForProvider, ForeignScaler, MountProblem, Mounted, Pod, WorkloadReference};
 use crate::labels;
 
 /// Annotation of a Deployment's `ReplicaSet`s that numbers them. Source: Kubernetes,
@@ -29,21 +29,23 @@ pub struct Facts<'a> {
     /// are not known yet.
     pub scalers: Option<Vec<&'a Scaler>>,
     /// Why an object that a stuck pod mounts is in its way, of those that are.
-    pub obstacles: &'a BTreeMap<Mounted, Obstacle>,
+    pub mount_problems: &'a BTreeMap<Mounted, MountProblem>,
 }
 
-/// How long to wait before something counts as wrong.
+/// Times after which a state counts as a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// Time that a pod has to mount its volumes before somebody looks at what it mounts.
+pub struct HealthTimeouts {
+    /// Time that a pod has to mount its volumes before the objects that it mounts are read. Default:
+    /// 10 s.
     pub inspection: Duration,
-    /// Time that it has before its volumes or its network count as broken.
+    /// Time that it has before its volumes or its network count as a problem. Default: 1 min.
     pub mount: Duration,
-    /// Time that a container must run after a restart before its crashes are forgotten.
+    /// Time that a container must run after a restart before its crashes no longer count. Default: 1
+    /// min.
     pub settle: Duration,
 }
 
-impl Default for Patience {
+impl Default for HealthTimeouts {
     fn default() -> Self {
         Self {
             inspection: Duration::from_secs(10),
@@ -82,7 +84,7 @@ pub struct Revision {
     pub owner: String,
     /// Its number; a Deployment that is rolled back gives an old `ReplicaSet` a new one.
     pub number: u64,
-    /// What its pods' label says.
+    /// Value of its pods' label.
     pub hash: String,
 }
 
@@ -114,7 +116,7 @@ pub struct Scaler {
     /// The actor that it belongs to, by its label.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Whether KEDA has made it for a ScaledObject, which then is the scaler to speak of.
+    /// If true, KEDA has made it for a ScaledObject, which then is the scaler to speak of.
     #[serde(default)]
     pub is_kedas: bool,
     /// Replicas that an HPA has seen.
@@ -129,7 +131,7 @@ impl Scaler {
     /// Label of the actor that a scaler belongs to.
     pub const ACTOR: &'static str = labels::ACTOR;
 
-    /// Whether it scales the workload of somebody else's actor, or of nobody's.
+    /// Returns whether it scales the workload of somebody else's actor, or of nobody's.
     pub(super) fn is_foreign(&self, actor: &str) -> bool {
         !self.is_kedas && self.actor.as_deref() != Some(actor)
     }

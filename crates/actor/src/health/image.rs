@@ -14,7 +14,7 @@ pub(super) const REASONS: [&str; 7] = [
 /// The reasons that a kubelet reports in turns while it retries.
 pub(super) const RETRIED: [&str; 2] = ["ErrImagePull", "ImagePullBackOff"];
 
-/// Beginning of what a kubelet says between two attempts.
+/// Prefix of a kubelet's message between two attempts.
 const BACK_OFF: &str = "Back-off pulling image ";
 
 /// Why an image cannot be pulled, in words that stay the same from attempt to attempt,

@@ -1,8 +1,8 @@
 //! `ActorHealth`, the provider's object that watches one actor's pods, and the
-//! classifier that says what is wrong with them.
+//! classifier that finds their problem.
 //!
 //! [`classify`] is pure: pods, workload and scalers come as [`Facts`], the time as a
-//! [`Time`], what was said before as the [`AtProvider`] of then. What it has to know
+//! [`Time`], the previous status as an [`AtProvider`]. What it has to know
 //! of the objects that a stuck pod waits for, [`questions`] lists beforehand.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,9 @@ use crate::managed::Condition;
 
 mod classify;
 mod facts;
+mod finding;
 mod image;
+mod mounted;
 mod pod;
 mod signal;
 mod startup;
@@ -21,11 +23,11 @@ mod time;
 mod volumes;
 
 pub use classify::{Verdict, classify, foreign_scaler, questions};
-pub use facts::{Facts, Patience, Revision, Scaler, Workload};
+pub use facts::{Facts, HealthTimeouts, Revision, Scaler, Workload};
+pub use finding::quote;
+pub use mounted::{MountProblem, Mounted, MountedKind};
 pub use pod::{Pod, PodMetadata, PodSpec, PodStatus};
-pub use signal::quote;
 pub use time::{NotATime, Time};
-pub use volumes::{Mounted, MountedKind, Obstacle};
 
 /// Kind of the object.
 pub const KIND: &str = "ActorHealth";
@@ -56,7 +58,7 @@ pub struct HealthStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// What an ActorHealth watches.
+/// Pods and workload that an ActorHealth watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -134,7 +136,7 @@ pub struct AtProvider {
     /// Problem of the pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<Signal>,
-    /// Whether a pod has ever been ready.
+    /// True once a pod has been ready.
     pub ever_ready: bool,
     /// Time (RFC 3339) of a scale-up from 0 replicas that is under way. Absent once a pod is ready,
     /// and once the startup time is over: that of the startup probe of a running container, else

@@ -1,4 +1,4 @@
-//! What the classifier looks at in a pod: a small part of what Kubernetes holds of it.
+//! Fields of a pod that the classifier reads: a small part of the object.
 //!
 //! Reading a pod into these types drops everything else, such as env, mounts and
 //! addresses, so that thousands of pods fit in memory and a change of anything else
@@ -31,9 +31,9 @@ view!(
     Pod {
         /// Name and labels.
         metadata: PodMetadata,
-        /// What shall run.
+        /// Desired containers.
         spec: PodSpec,
-        /// What its kubelet and the scheduler say.
+        /// State that its kubelet and the scheduler report.
         status: PodStatus,
     }
 );
@@ -57,7 +57,7 @@ view!(
         init_containers: Vec<Container>,
         /// Containers that run together.
         containers: Vec<Container>,
-        /// What they mount.
+        /// Their volume mounts.
         volumes: Vec<Volume>,
     }
 );
@@ -117,7 +117,7 @@ view!(
     ConfigMapSource {
         /// Name of the ConfigMap.
         name: String,
-        /// Whether it may be missing.
+        /// True if it may be missing.
         optional: bool,
     }
 );
@@ -128,7 +128,7 @@ view!(
         /// Name of the Secret.
         #[serde(alias = "name")]
         secret_name: String,
-        /// Whether it may be missing.
+        /// True if it may be missing.
         optional: bool,
     }
 );
@@ -173,7 +173,7 @@ view!(
 view!(
     /// A condition of a pod.
     PodCondition {
-        /// What is said to be true or not.
+        /// Type of the condition.
         #[serde(rename = "type")]
         type_: String,
         /// `True`, `False` or `Unknown`.
@@ -194,15 +194,15 @@ view!(
         name: String,
         /// How often it was started again.
         restart_count: u32,
-        /// What it does now.
+        /// Current state.
         state: ContainerState,
-        /// What it did before.
+        /// Previous state.
         last_state: ContainerState,
     }
 );
 
 view!(
-    /// What a container does; one of the three.
+    /// State of a container; one of the three is set.
     ContainerState {
         /// It waits.
         waiting: Option<Waiting>,
@@ -236,7 +236,7 @@ view!(
     Terminated {
         /// Type, in CamelCase.
         reason: String,
-        /// What it, or the container runtime, says of its end.
+        /// Message of the container, or of the container runtime, about its end.
         message: String,
         /// Its exit code.
         exit_code: i32,
@@ -244,22 +244,22 @@ view!(
 );
 
 impl Pod {
-    /// Whether it has not ended; a pod that is being deleted has not.
+    /// Returns whether it has not ended; a pod that is being deleted has not.
     pub fn is_live(&self) -> bool {
         !matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
     }
 
-    /// Whether it is live and shall stay so.
+    /// Returns whether it is live and shall stay so.
     pub fn stays(&self) -> bool {
         self.is_live() && self.metadata.deletion_timestamp.is_none()
     }
 
-    /// Whether it can take work, now and later.
+    /// Returns whether it can take work, now and later.
     pub fn is_ready(&self) -> bool {
         self.stays() && self.condition_is("Ready", "True")
     }
 
-    /// Whether it has each of these labels.
+    /// Returns whether it has each of these labels.
     pub fn has_labels(&self, labels: &BTreeMap<String, String>) -> bool {
         labels
             .iter()

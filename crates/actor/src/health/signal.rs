@@ -1,14 +1,10 @@
-//! What is wrong with a pod, as one of the words for pods: one table, first match wins.
+//! Status of a pod with a problem: one table, first match wins.
 
-use std::collections::BTreeMap;
-
+use super::finding::{Finding, MESSAGE_MAX, PodView, one_line};
 use super::pod::{ContainerStatus, Pod, Terminated};
-use super::{Mounted, Obstacle, Patience, Time, image, volumes};
+use super::{HealthTimeouts, Time, image, volumes};
 use crate::names::{RUNTIME_CONTAINER, SIDECAR_CONTAINER};
 use crate::status::StatusReason;
-
-/// Longest message, in characters.
-const MESSAGE_MAX: usize = 300;
 
 /// Waiting reason of a container whose env cannot be made.
 const CONFIG: [&str; 1] = ["CreateContainerConfigError"];
@@ -40,7 +36,7 @@ type Rule = fn(&PodView<'_>) -> Option<Finding>;
 /// The words for pods, in their order among the words of the STATUS column.
 const TABLE: [(StatusReason, Rule); 7] = [
     (StatusReason::ConfigError, |view| view.waits_for(&CONFIG)),
-    (StatusReason::VolumeError, volumes::fault),
+    (StatusReason::VolumeError, volumes::problem),
     (StatusReason::ImagePullError, unpulled),
     (StatusReason::SidecarError, |view| {
         view.fails(|name| name == SIDECAR_CONTAINER)
@@ -55,69 +51,24 @@ const TABLE: [(StatusReason, Rule); 7] = [
     }),
 ];
 
-/// A pod, and what is known beside it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PodView<'a> {
-    pub(super) pod: &'a Pod,
-    pub(super) obstacles: &'a BTreeMap<Mounted, Obstacle>,
-    pub(super) patience: &'a Patience,
-    pub(super) now: Time,
-}
-
-/// What is wrong with a pod.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Finding {
-    /// The image that cannot be pulled for a cause that the message does not tell; it may
-    /// be known from before.
-    pub(super) vague_of: Option<String>,
-    /// The container concerned.
-    pub(super) container: Option<String>,
-    /// What there is to say, in one line.
-    pub(super) message: String,
-}
-
-impl Finding {
-    pub(super) fn of_pod(words: &str) -> Self {
-        Self {
-            vague_of: None,
-            container: None,
-            message: quote(words),
-        }
-    }
-
-    fn of(container: &ContainerStatus, words: &str) -> Self {
-        Self {
-            container: Some(container.name.clone()),
-            ..Self::of_pod(words)
-        }
-    }
-
-    fn without_container(self) -> Self {
-        Self {
-            container: None,
-            ..self
-        }
-    }
-}
-
 /// The reason for what is wrong with the pod, with its place in the table.
 pub(super) fn of(view: &PodView<'_>) -> Option<(usize, StatusReason, Finding)> {
     let mut rows = TABLE.iter().enumerate();
     rows.find_map(|(place, (reason, rule))| Some((place, *reason, rule(view)?)))
 }
 
-/// Whether a container of the pod crashes, or has no image.
-pub(super) fn is_failing(pod: &Pod, patience: &Patience, now: Time) -> bool {
+/// Returns whether a container of the pod crashes, or has no image.
+pub(super) fn is_failing(pod: &Pod, timeouts: &HealthTimeouts, now: Time) -> bool {
     pod.container_statuses().any(|container| {
         waiting_for(container).is_some_and(|(reason, _)| image::RETRIED.contains(&reason))
-            || crash(container, patience, now).is_some()
+            || crash(container, timeouts, now).is_some()
     })
 }
 
 /// When a crash of the pod's will be forgotten, for each container that runs again.
-pub(super) fn turns(pod: &Pod, patience: &Patience) -> impl Iterator<Item = Time> {
+pub(super) fn turns(pod: &Pod, timeouts: &HealthTimeouts) -> impl Iterator<Item = Time> {
     let containers = pod.container_statuses();
-    containers.filter_map(|container| settled(container, patience))
+    containers.filter_map(|container| settled(container, timeouts))
 }
 
 impl PodView<'_> {
@@ -137,7 +88,7 @@ impl PodView<'_> {
         let mut containers = self.pod.container_statuses();
         containers.find_map(|container| {
             let message =
-                crash(container, self.patience, self.now).or_else(|| unstarted(container))?;
+                crash(container, self.timeouts, self.now).or_else(|| unstarted(container))?;
             is_meant(&container.name).then(|| Finding::of(container, &message))
         })
     }
@@ -179,7 +130,7 @@ fn unscheduled(view: &PodView<'_>) -> Option<Finding> {
 
 /// How the container crashes: it waits for its next start, has just ended badly, or runs
 /// again after crashes, for too short a time to trust it.
-fn crash(container: &ContainerStatus, patience: &Patience, now: Time) -> Option<String> {
+fn crash(container: &ContainerStatus, timeouts: &HealthTimeouts, now: Time) -> Option<String> {
     let before = container.last_state.terminated.as_ref();
     if waiting_for(container).is_some_and(|(reason, _)| reason == CRASH_LOOP) {
         return Some(before.map_or_else(|| "it crashes again and again".to_owned(), end));
@@ -187,17 +138,17 @@ fn crash(container: &ContainerStatus, patience: &Patience, now: Time) -> Option<
     if let Some(ended) = &container.state.terminated {
         return (ended.exit_code != 0).then(|| end(ended));
     }
-    settled(container, patience)
+    settled(container, timeouts)
         .filter(|settled| now < *settled)
         .and(before)
         .map(end)
 }
 
 /// When a container that runs after a loop of crashes will have run long enough.
-fn settled(container: &ContainerStatus, patience: &Patience) -> Option<Time> {
+fn settled(container: &ContainerStatus, timeouts: &HealthTimeouts) -> Option<Time> {
     let started = container.state.running.as_ref()?.started_at?;
     let has_looped = container.restart_count >= LOOP && container.last_state.terminated.is_some();
-    has_looped.then(|| started.after(patience.settle))
+    has_looped.then(|| started.after(timeouts.settle))
 }
 
 /// Why the container cannot be started.
@@ -218,7 +169,7 @@ fn waiting_for(container: &ContainerStatus) -> Option<(&str, &str)> {
     Some((&waiting.reason, &waiting.message))
 }
 
-/// How a container ended. What it said last is at the end of its own words.
+/// How a container ended. Its last output is at the end of its message.
 fn end(ended: &Terminated) -> String {
     let code = ended.exit_code;
     let how = match ended.reason.as_str() {
@@ -239,47 +190,10 @@ fn end(ended: &Terminated) -> String {
     }
 }
 
-/// Another program's words on one line, cut after 300 characters.
-///
-/// ```
-/// let words = actor::health::quote("secret \"keys\"\n  not found");
-/// assert_eq!(words, "secret \"keys\" not found");
-/// ```
-pub fn quote(words: &str) -> String {
-    let line = one_line(words);
-    match line.char_indices().nth(MESSAGE_MAX) {
-        Some((end, _)) => format!("{}…", line[..end].trim_end()),
-        None => line,
-    }
-}
-
-fn one_line(words: &str) -> String {
-    words.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quotations_are_one_short_line() {
-        let long = "ä".repeat(301);
-        let cases = [
-            (
-                "secret \"a\" not found",
-                "secret \"a\" not found",
-                "as it is",
-            ),
-            ("  one\n\ttwo\r\n", "one two", "no line breaks"),
-            (&long[..600], &long[..600], "300 characters are kept"),
-            (&long, &format!("{}…", &long[..600]), "one more is not"),
-        ];
-        for (words, quoted, reason) in cases {
-            assert_eq!(quote(words), quoted, "{reason}");
-        }
-        let once = quote(&long);
-        assert_eq!(quote(&once), once, "a quotation is quoted as it is");
-    }
+    use crate::health::quote;
 
     #[test]
     fn the_end_of_a_long_traceback_is_kept() {

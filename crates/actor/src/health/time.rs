@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kubernetes_does_not_write_is_no_time() {
+    fn times_in_other_formats_are_refused() {
         for text in [
             "",
             "now",

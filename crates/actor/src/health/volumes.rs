@@ -1,17 +1,14 @@
 //! Volumes that cannot be mounted.
 //!
-//! A kubelet that cannot mount a volume says so in events alone: the pod's containers
+//! A kubelet that cannot mount a volume reports it in events alone: the pod's containers
 //! stay in `ContainerCreating` without an event. What shows is that the pod does not
 //! become ready to start containers, since volumes come before the sandbox; and the
 //! objects that it mounts can be looked at.
 
-use std::fmt;
-
-use serde::Deserialize;
-
+use super::finding::{Finding, PodView};
+use super::mounted::{MountProblem, Mounted, MountedKind};
 use super::pod::Pod;
-use super::signal::{Finding, PodView};
-use super::{Patience, Time};
+use super::{HealthTimeouts, Time};
 
 /// Waiting reasons of volumes. Source: cri-api, `pkg/errors`.
 const REASONS: [&str; 2] = ["ImageVolumeMountFailed", "RROUnsupported"];
@@ -20,69 +17,6 @@ const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 /// What a scheduler speaks of when no node can have a pod because of its claims.
 /// Source: Kubernetes, `pkg/scheduler/framework/plugins/volumebinding`.
 const CLAIM: &str = "persistentvolumeclaim";
-
-/// An object that a pod mounts.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-pub struct Mounted {
-    /// Its kind.
-    pub kind: MountedKind,
-    /// Its name.
-    pub name: String,
-}
-
-/// The kinds of object that a pod can mount and may find missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-pub enum MountedKind {
-    /// A claim to storage.
-    PersistentVolumeClaim,
-    /// A ConfigMap.
-    ConfigMap,
-    /// A Secret.
-    Secret,
-}
-
-/// Why such an object cannot be mounted.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Obstacle {
-    /// It is not there.
-    Missing,
-    /// It is a claim without storage.
-    #[serde(rename_all = "camelCase")]
-    Unbound {
-        /// Its phase.
-        phase: String,
-        /// Its storage class, where it names one.
-        storage_class: Option<String>,
-    },
-}
-
-impl fmt::Display for Mounted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            MountedKind::PersistentVolumeClaim => "PersistentVolumeClaim",
-            MountedKind::ConfigMap => "ConfigMap",
-            MountedKind::Secret => "Secret",
-        };
-        write!(f, "{kind} {:?}", self.name)
-    }
-}
-
-impl fmt::Display for Obstacle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing => f.write_str("is not there"),
-            Self::Unbound {
-                phase,
-                storage_class: None,
-            } => write!(f, "is {phase}, and names no storage class"),
-            Self::Unbound {
-                phase,
-                storage_class: Some(class),
-            } => write!(f, "is {phase} (storage class {class:?})"),
-        }
-    }
-}
 
 impl Pod {
     /// What it mounts and cannot do without, in the order of its volumes.
@@ -120,7 +54,7 @@ impl Pod {
         })
     }
 
-    /// Whether the scheduler finds no node for it because of its claims.
+    /// Returns whether the scheduler finds no node for it because of its claims.
     fn waits_for_claims(&self) -> bool {
         self.condition("PodScheduled").is_some_and(|scheduled| {
             scheduled.status == "False" && scheduled.message.to_lowercase().contains(CLAIM)
@@ -128,7 +62,7 @@ impl Pod {
     }
 
     /// Since when it has a node and none of its containers could be started, and whether
-    /// its kubelet says that this is not for want of an image. Kubelets before 1.29 do not.
+    /// its kubelet reports that this is not for want of an image. Kubelets before 1.29 do not.
     fn stalled(&self) -> Option<(Time, bool)> {
         let is_starting = self.container_statuses().all(|container| {
             let waiting = container.state.waiting.as_ref();
@@ -149,8 +83,8 @@ impl Pod {
 }
 
 /// What the pod mounts, once it is time to check that.
-pub(super) fn questions(pod: &Pod, patience: &Patience, now: Time) -> Vec<Mounted> {
-    let is_slow = |(since, _): (Time, bool)| since.after(patience.inspection) <= now;
+pub(super) fn questions(pod: &Pod, timeouts: &HealthTimeouts, now: Time) -> Vec<Mounted> {
+    let is_slow = |(since, _): (Time, bool)| since.after(timeouts.inspection) <= now;
     if pod.waits_for_claims() || pod.stalled().is_some_and(is_slow) {
         pod.mounted().collect()
     } else {
@@ -159,12 +93,12 @@ pub(super) fn questions(pod: &Pod, patience: &Patience, now: Time) -> Vec<Mounte
 }
 
 /// The next times at which the answer may be another one although the pod is the same.
-pub(super) fn turns(pod: &Pod, patience: &Patience, now: Time) -> Vec<Time> {
-    let again = now.after(patience.mount);
+pub(super) fn turns(pod: &Pod, timeouts: &HealthTimeouts, now: Time) -> Vec<Time> {
+    let again = now.after(timeouts.mount);
     match pod.stalled() {
         Some((since, _)) => vec![
-            since.after(patience.inspection),
-            since.after(patience.mount),
+            since.after(timeouts.inspection),
+            since.after(timeouts.mount),
             again,
         ],
         None if pod.waits_for_claims() => vec![again],
@@ -173,7 +107,7 @@ pub(super) fn turns(pod: &Pod, patience: &Patience, now: Time) -> Vec<Time> {
 }
 
 /// What is wrong with the pod's volumes.
-pub(super) fn fault(view: &PodView<'_>) -> Option<Finding> {
+pub(super) fn problem(view: &PodView<'_>) -> Option<Finding> {
     let pod = view.pod;
     if let Some(found) = view.waits_for(&REASONS) {
         return Some(found);
@@ -185,27 +119,28 @@ pub(super) fn fault(view: &PodView<'_>) -> Option<Finding> {
     let unplaced = pod.condition("PodScheduled").filter(|_| waits);
     let words = unplaced.map(|unplaced| unplaced.message.as_str());
     // A claim may rightly wait for the pod's node, so one that is missing is reported first.
-    let obstacles = pod
+    let mount_problems = pod
         .mounted()
-        .filter_map(|mounted| Some((view.obstacles.get(&mounted)?, mounted)));
-    let obstacle = obstacles.min_by_key(|(obstacle, mounted)| {
+        .filter_map(|mounted| Some((view.mount_problems.get(&mounted)?, mounted)));
+    let mount_problem = mount_problems.min_by_key(|(mount_problem, mounted)| {
         let name = format!("{:?}", mounted.name);
         let is_told = words.is_some_and(|words| words.contains(&name));
-        (!is_told, **obstacle != Obstacle::Missing)
+        (!is_told, **mount_problem != MountProblem::Missing)
     });
-    let obstacle = obstacle.map(|(obstacle, mounted)| format!("{mounted} {obstacle}"));
-    let patience = view.patience.mount;
+    let mount_problem =
+        mount_problem.map(|(mount_problem, mounted)| format!("{mounted} {mount_problem}"));
+    let timeouts = view.timeouts.mount;
     let kubelet = || {
         let (since, is_certain) = stalled?;
-        (is_certain && since.after(patience) <= view.now).then(|| {
+        (is_certain && since.after(timeouts) <= view.now).then(|| {
             format!(
                 "no container could be started in the first {} s on its node: a volume cannot be mounted, or \
                  the node's network fails; the events of the pod tell which",
-                patience.as_secs()
+                timeouts.as_secs()
             )
         })
     };
-    let message = obstacle
+    let message = mount_problem
         .or_else(|| words.map(str::to_owned))
         .or_else(kubelet)?;
     Some(Finding::of_pod(&message))

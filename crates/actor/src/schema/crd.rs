@@ -65,8 +65,9 @@ pub fn binding_crd() -> Value {
 
 /// The CustomResourceDefinition of `ActorHealth`, whose plural is its singular.
 pub fn health_crd() -> Value {
-    let mut schema =
-        object::<health::HealthSpec, health::HealthStatus>("What is seen of one actor's pods.");
+    let mut schema = object::<health::HealthSpec, health::HealthStatus>(
+        "State of one actor's pods, written by the provider.",
+    );
     let for_provider = &mut schema["properties"]["spec"]["properties"]["forProvider"];
     for_provider["properties"]["podSelector"]["maxProperties"] = json!(16);
     conditions(&mut schema);
@@ -83,10 +84,10 @@ pub fn health_crd() -> Value {
 
 /// The CustomResourceDefinition of `ProviderConfig`.
 pub fn provider_config_crd() -> Value {
-    let mut schema = object::<
-        provider_config::ProviderConfigSpec,
-        provider_config::ProviderConfigStatus,
-    >("Where the provider connects to, for the objects of one namespace.");
+    let mut schema =
+        object::<provider_config::ProviderConfigSpec, provider_config::ProviderConfigStatus>(
+            "Endpoint and credentials of a broker, for the objects of one namespace.",
+        );
     let spec = &mut schema["properties"]["spec"];
     rules::of_config(spec);
     rules::own_secrets_only(spec);
@@ -100,7 +101,9 @@ pub fn cluster_provider_config_crd() -> Value {
     let mut schema = object::<
         provider_config::ClusterProviderConfigSpec,
         provider_config::ProviderConfigStatus,
-    >("Where the provider connects to, for the objects of many namespaces.");
+    >(
+        "Endpoint and credentials of a broker, for the objects of many namespaces."
+    );
     rules::of_config(&mut schema["properties"]["spec"]);
     conditions(&mut schema);
     let kind = Names::of_provider(

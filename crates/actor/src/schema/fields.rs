@@ -1,4 +1,4 @@
-//! Fields whose schema says more than their Rust type.
+//! Fields whose schema is stricter than their Rust type.
 //!
 //! The types name these in `schema_with`, so that a reader of a type sees that
 //! there is more to its field.
@@ -77,8 +77,8 @@ pub(crate) fn resources(_: &mut SchemaGenerator) -> Schema {
                 "description": "Resource claims of the pod that the container uses.",
                 "items": named("Name of the claim.", LABEL_MAX),
             },
-            "limits": quantities("The most that the container gets, by resource."),
-            "requests": quantities("What is set aside for the container, by resource."),
+            "limits": quantities("Maximum amount of each resource that the container may use. Default: no limit."),
+            "requests": quantities("Amount of each resource that the scheduler reserves for the container. Default: the limit, if there is one."),
         },
     })
 }

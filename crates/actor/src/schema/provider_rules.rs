@@ -101,7 +101,7 @@ fn never_changes(rule: &str, what: &str) -> Value {
     json!({"rule": rule, "message": message})
 }
 
-/// What holds for both kinds of config.
+/// Rules for both kinds of config.
 pub(super) fn of_config(spec: &mut Value) {
     spec["x-kubernetes-validations"] = json!([{
         "rule": "has(self.rabbitmq) != has(self.sqs)",
@@ -158,7 +158,7 @@ pub(super) fn own_secrets_only(spec: &mut Value) {
 }
 
 /// Why a namespaced config may not use the provider's own identity: it has no limits, so
-/// whoever may write one would be the provider on every queue of the account.
+/// anyone who may write one would be the provider on every queue of the account.
 const OWN_IDENTITY: &str = "a ProviderConfig uses keys of its own namespace: set 'source: Secret' \
                             with 'secretRef', or use a ClusterProviderConfig, which alone may \
                             lend the provider's own identity";

@@ -1,6 +1,6 @@
 //! Rules that the API server checks, in CEL.
 //!
-//! They see what one actor says, before the merge; the steps check the rest. The
+//! They see one actor's own fields, before the merge; the steps check the rest. The
 //! texts are those of the steps, so that a mistake reads the same wherever it is
 //! found. There is no rule of uniqueness: over two lists it would cost more than
 //! the API server allows.
@@ -8,10 +8,11 @@
 use schemars::Schema;
 use serde_json::{Value, json};
 
+use crate::names::HANDLER_VARIABLE;
 use crate::names::{
     LABEL_MAX, RUNTIME_CONTAINER, SIDECAR_CONTAINER, STATE_PROXY_PREFIX, STATEFUL_SET_MAX,
 };
-use crate::pod::{HANDLER_VARIABLE, RESERVED_PREFIX, RESERVED_VARIABLES};
+use crate::pod::{RESERVED_PREFIX, RESERVED_VARIABLES};
 use crate::spec::{ALIASES, AliasError, BINDING_FIELDS, EXCLUSIVE, FormError, INLINE_POD_FIELDS};
 
 /// Kubernetes' key for the rules of a value.
@@ -51,7 +52,7 @@ pub(super) fn of_object(legacy: bool) -> Vec<Value> {
         ),
         rule(
             "has(self.spec.actor) || !self.metadata.name.contains('.')",
-            "an object name with a dot is no actor name: set spec.actor",
+            "an object name with a dot is not an actor name: set spec.actor",
         ),
         rule(
             &format!(
@@ -156,7 +157,7 @@ pub(super) fn of_init_container() -> Vec<Value> {
 }
 
 fn reserved_names(what: &str, names: &[&str]) -> Value {
-    let fault = format!(
+    let problem = format!(
         "has a reserved name: {RUNTIME_CONTAINER:?}, {SIDECAR_CONTAINER:?} and names that begin \
          with {STATE_PROXY_PREFIX:?} are Asya's"
     );
@@ -165,17 +166,17 @@ fn reserved_names(what: &str, names: &[&str]) -> Value {
             "!(self.name in {}) && !self.name.startsWith('{STATE_PROXY_PREFIX}')",
             list(names)
         ),
-        &format!("{what} {fault}"),
+        &format!("{what} {problem}"),
         &format!(
             "'{what} \"' + self.name + '\" {}'",
-            fault.replace('\'', "\\'")
+            problem.replace('\'', "\\'")
         ),
     )
 }
 
 /// A variable of `spec.env`.
 pub(super) fn of_variable() -> Vec<Value> {
-    let fault = "is set by Asya itself: remove it";
+    let problem = "is set by Asya itself: remove it";
     vec![
         rule(
             &format!("self.name != '{HANDLER_VARIABLE}'"),
@@ -189,19 +190,19 @@ pub(super) fn of_variable() -> Vec<Value> {
                  !(self.name in {}) && !self.name.startsWith('{RESERVED_PREFIX}')",
                 list(&RESERVED_VARIABLES)
             ),
-            &format!("environment variable {fault}"),
-            &format!("'environment variable \"' + self.name + '\" {fault}'"),
+            &format!("environment variable {problem}"),
+            &format!("'environment variable \"' + self.name + '\" {problem}'"),
         ),
     ]
 }
 
 /// A Go duration.
 pub(super) fn of_duration() -> Value {
-    let fault = r#"is not a duration such as "90s", "5m" or "1h30m""#;
+    let problem = r#"is not a duration such as "90s", "5m" or "1h30m""#;
     quoting_rule(
         r"self.matches('^[+]?(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|ms|s|m|h))+)$')",
-        fault,
-        &format!(r#"'"' + self + '" {fault}'"#),
+        problem,
+        &format!(r#"'"' + self + '" {problem}'"#),
     )
 }
 

@@ -61,7 +61,7 @@ fn structural(schema: &mut Schema) {
 }
 
 /// Null as one of several types, or as one of two alternatives, is what an
-/// optional field comes with. Other alternatives cannot be said: anything goes.
+/// optional field comes with. Other alternatives cannot be expressed: any value is allowed.
 fn without_null(node: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = node.get_mut("type") {
         types.retain(|name| name != "null");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_api_server_does_not_know_is_said_otherwise() {
+    fn schemas_are_rewritten_in_structural_form() {
         let cases = [
             (
                 json_schema!({"type": ["integer", "null"], "format": "uint32", "minimum": 0, "default": null}),
@@ -159,7 +159,7 @@ mod tests {
             (
                 json_schema!({"type": "array", "maxItems": 8, "items": {"type": "string"}}),
                 json!({"type": "array", "maxItems": 8, "items": {"type": "string"}}),
-                "a list that says how many",
+                "a list with limits",
             ),
             (
                 json_schema!({"properties": {"default": {"type": "string", "default": ""}}, "type": "object"}),

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_says_what_it_is_in_words_for_its_reader() {
+    fn every_field_has_a_description_for_users() {
         check(|path, node| {
             let properties = node.get("properties").and_then(Value::as_object);
             for (name, field) in properties.into_iter().flatten() {

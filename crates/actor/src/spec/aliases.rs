@@ -23,7 +23,7 @@ pub struct AliasError {
 }
 
 impl AliasError {
-    /// What to do about it.
+    /// Remedy.
     pub const HELP: &str = "keep one of them";
 }
 

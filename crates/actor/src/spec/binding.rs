@@ -1,11 +1,11 @@
 //! `spec.workloadRef`, `spec.runtime` and `spec.binding`: a workload that
 //! another operator owns.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Spec;
-use crate::binding::targets::TargetKind;
+use crate::binding::targets::{BindingStrategy, TargetKind};
 use crate::binding::{ObjectReference, Strategy};
 use crate::entry::EnvVar;
 
@@ -71,7 +71,7 @@ pub struct RuntimeAdapter {
 pub struct Binding {
     /// Where adapter and sidecar run. Default: `Auto`.
     pub strategy: BindingStrategy,
-    /// Whether the target is scaled too, if the adapter has its own Deployment. Default: false.
+    /// If true, the target is scaled too, if the adapter has its own Deployment. Default: false.
     pub scale_target: Option<bool>,
 }
 
@@ -83,17 +83,4 @@ impl Spec {
         let kind = TargetKind::find(&target.api_version, &target.kind)?;
         kind.strategy(self.binding.strategy).ok()
     }
-}
-
-/// Where adapter and sidecar of a bound actor run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum BindingStrategy {
-    /// The target's kind decides.
-    #[default]
-    Auto,
-    /// In the target's pods.
-    Inject,
-    /// In a Deployment of the actor.
-    Adapter,
 }

@@ -25,12 +25,12 @@ pub enum Form {
     WorkloadRef,
 }
 
-/// A spec says what runs in no way, or in two.
+/// A spec with none of the three forms, or with two.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
     /// None of the three.
     #[error(
-        "nothing says what runs: set 'image' and 'handler' (here or in a flavor), 'workload', or 'workloadRef'"
+        "the actor has nothing to run: set 'image' and 'handler' (here or in a flavor), 'workload', or 'workloadRef'"
     )]
     None,
     /// Both exclusive forms.
@@ -108,7 +108,7 @@ impl Form {
     }
 }
 
-/// Whether the actor's *own* spec, before the merge, mixes forms. What a flavor
+/// Returns whether the actor's *own* spec, before the merge, mixes forms. What a flavor
 /// gives may stand beside any form.
 ///
 /// # Errors

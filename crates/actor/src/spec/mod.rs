@@ -22,8 +22,9 @@ mod resiliency;
 mod scaling;
 mod workload;
 
+pub use crate::binding::targets::BindingStrategy;
 pub use aliases::{ALIASES, AliasError, as_written, normalise_aliases};
-pub use binding::{Binding, BindingStrategy, RuntimeAdapter, WorkloadRef};
+pub use binding::{Binding, RuntimeAdapter, WorkloadRef};
 pub use fields::{
     INFRASTRUCTURE, INLINE_POD_FIELDS, KNOWN_FIELDS, KNOWN_INSIDE, LEGACY_MACHINERY, MACHINERY,
     unknown_fields, without_machinery,
@@ -36,7 +37,7 @@ pub use resiliency::{Resiliency, Retry};
 pub use scaling::{Advanced, Scaling};
 pub use workload::{Workload, WorkloadKind};
 
-/// The resolved spec of an actor: what its flavors give and itself says.
+/// The resolved spec of an actor: its flavors' fields and its own.
 ///
 /// The descriptions of these fields are also what `kubectl explain` shows.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -171,7 +172,7 @@ pub enum PullPolicy {
     /// If the node does not have the image.
     #[default]
     IfNotPresent,
-    /// Never: the node must have the image.
+    /// The node must have the image.
     Never,
 }
 
@@ -197,7 +198,7 @@ pub struct SecretKey {
     pub env_var: String,
 }
 
-/// What an actor says of the injected sidecar.
+/// An actor's settings of the injected sidecar.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -301,7 +302,7 @@ pub struct Connector {
     pub volume_mounts: Vec<VolumeMount>,
 }
 
-/// What an actor says of its queue.
+/// An actor's settings of its queue.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -309,19 +310,19 @@ pub struct QueueOptions {
     /// What happens to the queue when the actor is deleted. Default: the platform's
     /// `queueDeletionPolicy`. Cannot be set in a flavor.
     pub deletion_policy: Option<crate::queue::DeletionPolicy>,
-    /// Whether to adopt an existing queue that has no owner. Default: false. Cannot be set in a
+    /// If true, an existing queue without an owner is adopted. Default: false. Cannot be set in a
     /// flavor.
     pub adopt: Option<bool>,
     /// Dead-lettering of messages that are received too often.
     pub dead_letter: DeadLetterOptions,
 }
 
-/// Dead-lettering as an actor, a flavor or the platform says it.
+/// Dead-lettering settings of an actor, a flavor or the platform.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeadLetterOptions {
-    /// Whether messages are dead-lettered. Default: true on RabbitMQ quorum queues, false on SQS.
+    /// If true, messages are dead-lettered. Default: true on RabbitMQ quorum queues, false on SQS.
     pub enabled: Option<bool>,
     /// Number of receives after which a message is dead-lettered, at least 1. Default: 20 on
     /// RabbitMQ, 3 on SQS.
@@ -406,7 +407,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn faults_name_their_path() {
+    fn errors_name_their_path() {
         let cases = [
             (
                 json!({"scaling": {"minReplicaCount": "1"}}),
@@ -462,7 +463,7 @@ mod tests {
         let none = json!([{"name": "ASYA_PYTHONEXECUTABLE", "value": ""}]);
         let containers = json!([{"name": "asya-runtime", "env": env}]);
         let cases = [
-            (json!({}), "python3", "nobody says"),
+            (json!({}), "python3", "the default"),
             (json!({"env": env}), "/venv/python", "the environment"),
             (
                 json!({"env": env, "pythonExecutable": "pypy3"}),

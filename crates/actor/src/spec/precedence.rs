@@ -1,4 +1,4 @@
-//! The actor's inline fields before the pod template of a flavor.
+//! Precedence of the actor's inline fields over the pod template of a flavor.
 //!
 //! A flavor may give `workload` (or `runtime`), an actor inline fields such as `image`. Rendering
 //! applies inline fields under a template, which is right for those of other flavors. What the
@@ -7,10 +7,11 @@
 
 use std::collections::BTreeSet;
 
+use merge::{FieldPath, Segment};
 use serde_json::{Map, Value};
 
-use crate::names::RUNTIME_CONTAINER;
-use crate::pod::HANDLER_VARIABLE;
+use crate::diagnostic::{original_index, removed_from};
+use crate::names::{HANDLER_VARIABLE, RUNTIME_CONTAINER};
 
 type Document = Map<String, Value>;
 
@@ -83,75 +84,129 @@ const RUNTIME: [(&str, Rule); 5] = [
     ("secretRefs", Items("env", "name")),
 ];
 
-/// Removes from a flavor's `workload` and `runtime` what the actor's own inline fields set.
+/// Removes from a flavor's `workload` and `runtime` what the actor's own inline fields set. Returns
+/// the removed items of lists, as they were numbered before: later indices differ from the flavor's.
 ///
 /// A `workload` or `runtime` of the actor's own replaces the flavor's as a whole, which is the
 /// merge's part: then nothing is removed.
-pub fn yield_to_actor(flavor: &mut Document, own: &Document) {
+pub fn yield_to_actor(flavor: &mut Document, own: &Document) -> Vec<FieldPath> {
+    let mut yielding = Yielding {
+        own,
+        removed: Vec::new(),
+    };
     let is_own = |field: &str| own.get(field).is_some_and(|value| !value.is_null());
     if !is_own("workload")
         && let Some(workload) = map(flavor, "workload")
     {
-        yield_workload(workload, own);
+        yielding.workload(workload);
     }
     if !is_own("runtime")
         && let Some(runtime) = map(flavor, "runtime")
     {
-        apply(&RUNTIME, runtime, own);
+        yielding.apply(&RUNTIME, runtime, &["runtime".into()]);
     }
+    yielding.removed
 }
 
-fn yield_workload(workload: &mut Document, own: &Document) {
-    apply(&WORKLOAD, workload, own);
-    let Some(template) = map(workload, "template") else {
-        return;
-    };
-    if let Some(metadata) = map(template, "metadata") {
-        apply(&METADATA, metadata, own);
-    }
-    let Some(pod) = map(template, "spec") else {
-        return;
-    };
-    apply(&POD, pod, own);
-    let containers = pod.get_mut("containers").and_then(Value::as_array_mut);
-    let runtimes = containers
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object_mut)
-        .filter(|container| text(container, "name") == Some(RUNTIME_CONTAINER));
-    for container in runtimes {
-        apply(&CONTAINER, container, own);
-        if is_set(own.get("handler")) {
-            remove_items(
-                container,
-                "env",
-                "name",
-                &BTreeSet::from([HANDLER_VARIABLE]),
-            );
+/// A flavor that gives way to an actor.
+struct Yielding<'a> {
+    own: &'a Document,
+    removed: Vec<FieldPath>,
+}
+
+impl Yielding<'_> {
+    fn workload(&mut self, workload: &mut Document) {
+        let template_at = ["workload", "template"].map(Segment::from);
+        let below = |keys: &[&str]| -> Vec<Segment> {
+            let keys = keys.iter().map(|key| Segment::from(*key));
+            template_at.iter().cloned().chain(keys).collect()
+        };
+        self.apply(&WORKLOAD, workload, &template_at[..1]);
+        let Some(template) = map(workload, "template") else {
+            return;
+        };
+        if let Some(metadata) = map(template, "metadata") {
+            self.apply(&METADATA, metadata, &below(&["metadata"]));
+        }
+        let Some(pod) = map(template, "spec") else {
+            return;
+        };
+        self.apply(&POD, pod, &below(&["spec"]));
+        let containers = pod.get_mut("containers").and_then(Value::as_array_mut);
+        let containers = containers.into_iter().flatten().enumerate();
+        for (index, container) in containers {
+            let Some(container) = container.as_object_mut() else {
+                continue;
+            };
+            if text(container, "name") != Some(RUNTIME_CONTAINER) {
+                continue;
+            }
+            let mut at = below(&["spec", "containers"]);
+            at.push(index.into());
+            self.apply(&CONTAINER, container, &at);
+            if is_set(self.own.get("handler")) {
+                let handler = BTreeSet::from([HANDLER_VARIABLE]);
+                self.remove_items(container, &at, ("env", "name"), &handler);
+            }
         }
     }
-}
 
-fn apply(rules: &[(&str, Rule)], place: &mut Document, own: &Document) {
-    for (inline, rule) in rules {
-        let Some(given) = own.get(*inline).filter(|given| is_set(Some(given))) else {
-            continue;
-        };
-        match rule {
-            Field(field) => drop(place.remove(*field)),
-            Keys(field) => remove_keys(place, field, given),
-            InnerKeys(field) => {
-                let inner = given.as_object().into_iter().flatten();
-                if let Some(place) = map(place, field) {
-                    inner.for_each(|(key, given)| remove_keys(place, key, given));
+    /// Applies rules to the map at the path `at`.
+    fn apply(&mut self, rules: &[(&str, Rule)], place: &mut Document, at: &[Segment]) {
+        for (inline, rule) in rules {
+            let Some(given) = self.own.get(*inline).filter(|given| is_set(Some(given))) else {
+                continue;
+            };
+            match rule {
+                Field(field) => drop(place.remove(*field)),
+                Keys(field) => remove_keys(place, field, given),
+                InnerKeys(field) => {
+                    let inner = given.as_object().into_iter().flatten();
+                    if let Some(place) = map(place, field) {
+                        inner.for_each(|(key, given)| remove_keys(place, key, given));
+                    }
+                }
+                Items(field, key) => {
+                    let names = names(inline, given, key);
+                    self.remove_items(place, at, (field, key), &names);
                 }
             }
-            Items(field, key) => remove_items(place, field, key, &names(inline, given, key)),
+        }
+    }
+
+    /// Removes the items whose `key` is one of the names from the list in `field`.
+    fn remove_items(
+        &mut self,
+        place: &mut Document,
+        at: &[Segment],
+        (field, key): (&str, &str),
+        names: &BTreeSet<&str>,
+    ) {
+        let Some(Value::Array(items)) = place.get_mut(field) else {
+            return;
+        };
+        let list: FieldPath = at.iter().cloned().chain([field.into()]).collect();
+        // An earlier rule may have removed items of the same list.
+        let earlier = removed_from(&list, &self.removed);
+        let mut index = 0;
+        items.retain(|item| {
+            let name = item.as_object().and_then(|item| text(item, key));
+            let is_kept = name.is_none_or(|name| !names.contains(name));
+            if !is_kept {
+                let index = original_index(index, &earlier);
+                let path = list.segments().iter().cloned().chain([index.into()]);
+                self.removed.push(path.collect());
+            }
+            index += 1;
+            is_kept
+        });
+        if items.is_empty() {
+            place.remove(field);
         }
     }
 }
 
-/// Whether a value counts as given: an empty text or list does not, as everywhere in the spec.
+/// Returns whether a value counts as given: an empty text or list does not, as everywhere in the spec.
 fn is_set(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => false,
@@ -174,20 +229,7 @@ fn remove_keys(place: &mut Document, field: &str, given: &Value) {
     }
 }
 
-fn remove_items(place: &mut Document, field: &str, key: &str, names: &BTreeSet<&str>) {
-    let Some(Value::Array(items)) = place.get_mut(field) else {
-        return;
-    };
-    items.retain(|item| {
-        let name = item.as_object().and_then(|item| text(item, key));
-        name.is_none_or(|name| !names.contains(name))
-    });
-    if items.is_empty() {
-        place.remove(field);
-    }
-}
-
-/// What the items of an inline list are called in a template.
+/// The names that the items of an inline list have in a template.
 fn names<'a>(inline: &str, given: &'a Value, key: &str) -> BTreeSet<&'a str> {
     let items = given.as_array().into_iter().flatten();
     if inline == "secretRefs" {
@@ -302,5 +344,34 @@ mod tests {
             yield_to_actor(&mut flavor, &own);
             assert_eq!(Value::Object(flavor), expected, "{reason}");
         }
+    }
+
+    #[test]
+    fn removed_items_are_numbered_as_in_the_flavor() {
+        let own = json!({
+            "handler": "a.b",
+            "env": [{"name": "B", "value": "1"}],
+            "secretRefs": [{"secretName": "s", "keys": [{"key": "k", "envVar": "C"}]}],
+            "volumes": [{"name": "cache", "emptyDir": {}}],
+        });
+        let env = ["A", "B", "C", "ASYA_HANDLER", "D"].map(|name| json!({"name": name}));
+        let flavor = json!({"workload": {"template": {"spec": {
+            "containers": [{"name": "log"}, {"name": "asya-runtime", "env": env}],
+            "volumes": [{"name": "models"}, {"name": "cache"}],
+        }}}});
+        let (Value::Object(own), Value::Object(mut flavor)) = (own, flavor) else {
+            panic!("no maps")
+        };
+        let removed = yield_to_actor(&mut flavor, &own);
+        let removed: Vec<String> = removed.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            removed,
+            [
+                "workload.template.spec.volumes[1]",
+                "workload.template.spec.containers[1].env[1]",
+                "workload.template.spec.containers[1].env[2]",
+                "workload.template.spec.containers[1].env[3]",
+            ]
+        );
     }
 }

@@ -22,40 +22,43 @@ pub struct Resiliency {
     pub retry: Retry,
     /// Names of exceptions that are not retried, older form. Base classes match too.
     pub non_retryable_errors: Vec<String>,
-    /// Retry policies by name, newer form.
+    /// Retry policies by name, newer form. Policy `default` applies to errors that no rule matches.
     pub policies: BTreeMap<String, Map<String, Value>>,
     /// Which errors use which policy, newer form; the first match applies.
     pub rules: Vec<Map<String, Value>>,
 }
 
-/// `resiliency.retry`. What is not set is the sidecar's default; an explicit
-/// `0` or `false` is passed on.
+/// `resiliency.retry`. The sidecar has the defaults; an explicit `0` or `false` reaches it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Retry {
-    /// `constant` or `exponential` delay between attempts.
+    /// `constant` or `exponential` delay between attempts. Default: the sidecar's; `asya-sidecar` uses
+    /// `exponential`.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::retry_policy")
     )]
     pub policy: Option<String>,
-    /// Maximum number of attempts.
+    /// Maximum number of attempts, the first included. Default: the sidecar's; `asya-sidecar` makes 3
+    /// if another field of `retry` is set, else 1.
     pub max_attempts: Option<u32>,
-    /// Delay before the second attempt, such as `1s`.
+    /// Delay before the second attempt, such as `1s`. Default: the sidecar's; `asya-sidecar` waits
+    /// `1s`.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::duration")
     )]
     pub initial_interval: Option<String>,
-    /// Longest delay, such as `5m`.
+    /// Longest delay, such as `5m`. Default: the sidecar's; `asya-sidecar` waits at most `5m`.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "crate::schema::fields::duration")
     )]
     pub max_interval: Option<String>,
-    /// Factor by which the delay grows, if `policy` is `exponential`.
+    /// Factor by which the delay grows, at least 1, if `policy` is `exponential`. Default: the
+    /// sidecar's; `asya-sidecar` uses 2.
     pub backoff_coefficient: Option<Number>,
-    /// Whether delays are randomised.
+    /// If true, delays are randomised. Default: the sidecar's; `asya-sidecar` randomises them.
     pub jitter: Option<bool>,
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 #[cfg_attr(feature = "schema", schemars(transform = crate::schema::rules::of_scaling))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Scaling {
-    /// Whether KEDA scales the actor. Default: true.
+    /// If true, KEDA scales the actor. Default: true.
     pub enabled: Option<bool>,
     /// Minimum number of pods. Default: 0.
     pub min_replica_count: Option<u32>,
@@ -41,7 +41,7 @@ pub struct Scaling {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Advanced {
-    /// Whether the workload gets its former number of pods back when the ScaledObject is deleted.
+    /// If true, the workload gets its former number of pods back when the ScaledObject is deleted.
     /// Default: false; true for bound workloads.
     pub restore_to_original_replica_count: Option<bool>,
     /// Expression over the names of triggers. Requires `target`.
@@ -58,7 +58,7 @@ pub struct Advanced {
 }
 
 impl Scaling {
-    /// Whether KEDA scales the actor: yes, unless said otherwise.
+    /// Returns whether KEDA scales the actor. Default: true.
     pub fn enabled(&self) -> bool {
         self.enabled.unwrap_or(true)
     }

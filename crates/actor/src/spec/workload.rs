@@ -108,7 +108,7 @@ impl WorkloadKind {
         }
     }
 
-    /// Name of the composed resource. It says the kind, so that a change of
+    /// Name of the composed resource. It contains the kind, so that a change of
     /// kind removes the old workload.
     pub fn resource_name(self) -> &'static str {
         match self {

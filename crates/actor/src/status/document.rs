@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::binding::ObjectReference;
 
-/// What an actor says of itself. Conditions are beside it: Crossplane keeps them.
+/// State of an actor, written by report-status. Crossplane keeps the conditions beside it.
 /// Unknown is absent, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -28,7 +28,7 @@ pub struct StatusDocument {
     /// `Ready` or `NotReady`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
-    /// What sets the number of pods: `KEDA` or `Manual`.
+    /// Controller of the number of pods: `KEDA` or `Manual`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scaling: Option<String>,
     /// Time of the last change of the number of pods.

@@ -71,7 +71,7 @@ impl StatusReason {
         Self::ConfigError,
     ];
 
-    /// What it means, in a line.
+    /// Meaning, in one line.
     pub fn means(self) -> &'static str {
         match self {
             Self::Running => "pods run and no problem is known",

@@ -11,9 +11,9 @@ pub struct Reason {
     pub status: &'static str,
     /// The reason.
     pub name: &'static str,
-    /// What it means.
+    /// Meaning.
     pub means: &'static str,
-    /// What to do; empty if there is nothing to do.
+    /// Remedy; empty if there is nothing to do.
     pub cure: &'static str,
 }
 
@@ -74,7 +74,7 @@ pub const REASONS: &[(ConditionType, &[Reason])] = conditions! {
         False PendingResources: "no node has room for a pod", "use smaller requests, other nodes, or a toleration";
         False WorkloadError: "another container crashes, or a pod has no sandbox", "read the log of the container that the message names";
         False ReplicaFailure: "pods cannot be created: quota, a webhook, a missing ServiceAccount", "follow the message";
-        False ProgressDeadlineExceeded: "a rollout is stuck", "look at the pods of the new revision";
+        False ProgressDeadlineExceeded: "a rollout is stuck", "inspect the pods of the new revision";
         False Conflict: "another controller removed the injected containers; they are added again", "nothing, if it happens rarely";
         False GaveUp: "another controller removed the injected containers more than five times", "use `binding.strategy: Adapter`";
         False AlreadyBound: "another actor is bound to the target", "bind one of them to another target, or use Adapter for both";
@@ -125,7 +125,7 @@ pub const ANYWHERE: &[Reason] = reasons! {
     False Gone: "somebody deleted an object", "nothing: it is created again";
 };
 
-/// Whether the condition may have that status with that reason.
+/// Returns whether the condition may have that status with that reason.
 pub fn is_known(condition: ConditionType, status: &str, name: &str) -> bool {
     let of_condition = REASONS.iter().filter(|(of, _)| *of == condition);
     let mut reasons = of_condition
@@ -140,11 +140,11 @@ mod tests {
 
     use super::*;
 
-    /// Faults that pass by themselves, or that the user has asked for.
+    /// Problems that end without a change by the user, or that the user has asked for.
     const NOTHING_TO_DO: [&str; 4] = ["Creating", "NotBound", "ScalingDisabled", "Waiting"];
 
     #[test]
-    fn no_reason_is_listed_twice_and_every_fault_has_a_cure() {
+    fn each_reason_is_listed_once_and_every_error_has_a_remedy() {
         for (condition, reasons) in REASONS {
             let mut seen = BTreeSet::new();
             for reason in reasons.iter().chain(ANYWHERE) {

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_stand_where_their_keys_are_and_items_where_they_begin() {
+    fn positions_are_those_of_keys_and_of_the_start_of_items() {
         let text = "# a comment\nspec:\n  env:\n  - name: A\n    value: ä\n  - {name: B, 'value': 2}\n  \"quoted\": x\n---\nkind: K\n";
         let documents = located(text).unwrap();
         let place = |document: usize, path: &[Segment]| {
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_alias_brings_in_is_where_the_alias_is() {
+    fn content_of_an_alias_has_the_position_of_the_alias() {
         let documents = located("base: &b\n- 1\nlist:\n- *b\n").unwrap();
         let path = FieldPath::from([Segment::from("list"), 0.into()]);
         assert_eq!(documents[0].positions.of(&path), position(4, 3));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_the_text_has_its_place() {
+    fn syntax_errors_have_their_position() {
         let error = located("a: 1\nb:\n  c: 1\n  c: 2\n").unwrap_err();
         let YamlError::Read {
             position: found, ..

@@ -14,10 +14,10 @@ pub use located::{Located, Position, Positions, located};
 #[derive(Debug, thiserror::Error)]
 pub enum YamlError {
     /// The text could not be read.
-    #[error("cannot read YAML: {}{fault}", said(*.position))]
+    #[error("cannot read YAML: {}{problem}", prefix(*.position))]
     Read {
-        /// What is wrong.
-        fault: String,
+        /// The problem.
+        problem: String,
         /// Where, if that is known.
         position: Option<Position>,
     },
@@ -26,7 +26,7 @@ pub enum YamlError {
     Write(String),
 }
 
-fn said(position: Option<Position>) -> String {
+fn prefix(position: Option<Position>) -> String {
     position.map_or_else(String::new, |Position { line, column }| {
         format!("line {line} column {column}: ")
     })
@@ -86,8 +86,8 @@ fn options(text: &str) -> serde_saphyr::Options {
 
 /// A limit of the reader in words: `budget breached: Depth { depth: 65 }` becomes
 /// `more than the reader allows: depth 65`.
-fn limit(fault: &str) -> Option<String> {
-    let breach = fault.strip_prefix("budget breached: ")?;
+fn limit(problem: &str) -> Option<String> {
+    let breach = problem.strip_prefix("budget breached: ")?;
     let inner = breach.split_once('{').map(|(_, inner)| inner);
     let words = match inner.and_then(|inner| inner.split_once('}')) {
         Some((fields, _)) => fields.trim().replace(':', "").replace('_', " "),
@@ -104,10 +104,10 @@ fn read_error(error: &serde_saphyr::Error) -> YamlError {
     let position = error.location().map(Position::from);
     let line = text.lines().next().unwrap_or_default();
     let line = line.strip_prefix("error: ").unwrap_or(line);
-    let line = line.strip_prefix(&said(position)).unwrap_or(line);
-    let fault = line.strip_suffix(ADVICE).unwrap_or(line);
-    let fault = limit(fault).unwrap_or_else(|| fault.to_owned());
-    YamlError::Read { fault, position }
+    let line = line.strip_prefix(&prefix(position)).unwrap_or(line);
+    let problem = line.strip_suffix(ADVICE).unwrap_or(line);
+    let problem = limit(problem).unwrap_or_else(|| problem.to_owned());
+    YamlError::Read { problem, position }
 }
 
 /// `value` with integral floats as integers.
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_the_reader_are_stated_in_words() {
+    fn errors_name_the_exceeded_limit() {
         let deep = "[".repeat(70) + &"]".repeat(70);
         let error = document(&deep).unwrap_err().to_string();
         assert!(

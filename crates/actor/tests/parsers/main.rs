@@ -27,13 +27,13 @@ use components::is_skipped;
 
 /// One of our parsers.
 struct Parser {
-    /// What the reference calls it, and its file of cases.
+    /// Name in the reference, and file of cases.
     name: &'static str,
     /// A text for the value that we read, which the reference reads too; none where we refuse.
     ours: fn(&str) -> Option<String>,
     /// What texts of the grammar, and some that are nearly such, consist of.
     fragments: &'static [&'static str],
-    /// What we refuse on purpose.
+    /// Texts that are refused on purpose.
     stricter: &'static [Difference],
 }
 
@@ -199,7 +199,7 @@ const TIME: Parser = Parser {
     ],
 };
 
-/// What names are made of, for each kind of them.
+/// Characters of names, for each kind of name.
 const OF_NAMES: &[&str] = &[
     "a",
     "z",
@@ -275,7 +275,7 @@ fn check(parser: &Parser) {
     let expected = reference::values(parser.name, texts.iter().map(String::as_str));
     let accepted = ours.iter().flatten().map(String::as_str);
     let mut values = reference::values(parser.name, accepted).into_iter();
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     let (mut alike, mut met) = ([0, 0], vec![false; parser.stricter.len()]);
     for (index, text) in texts.iter().enumerate() {
         let ours = ours[index].as_ref().map(|_| values.next().flatten());
@@ -287,12 +287,12 @@ fn check(parser: &Parser) {
                     *met |= index < cases.len() && (known.covers)(text);
                 }
             }
-            (ours, expected) => faults.push((text, ours, expected)),
+            (ours, expected) => problems.push((text, ours, expected)),
         }
     }
 
-    let some: Vec<_> = faults.iter().take(20).collect();
-    let (count, name) = (faults.len(), parser.name);
+    let some: Vec<_> = problems.iter().take(20).collect();
+    let (count, name) = (problems.len(), parser.name);
     assert!(some.is_empty(), "{count} of {name} differ: {some:#?}");
     for (met, known) in met.iter().zip(parser.stricter) {
         assert!(met, "no case of {name} shows this: {}", known.reason);

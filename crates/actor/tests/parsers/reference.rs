@@ -1,4 +1,4 @@
-//! What Kubernetes and Go say of texts.
+//! Verdicts of Kubernetes and Go about texts.
 
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::process::{ChildStdin, Command, Stdio};

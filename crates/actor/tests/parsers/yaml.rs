@@ -119,7 +119,7 @@ fn doubles(value: Value) -> Value {
 }
 
 #[test]
-fn what_is_written_is_read_as_it_was_by_us_and_by_kubernetes() {
+fn written_yaml_is_read_back_equally_by_us_and_by_kubernetes() {
     let documents = texts::some(&document());
     let written: Vec<String> = documents
         .iter()
@@ -135,18 +135,18 @@ fn what_is_written_is_read_as_it_was_by_us_and_by_kubernetes() {
     }
     let read = reference::values("yaml", written.iter().map(String::as_str));
     let pairs = documents.iter().zip(&written).zip(read);
-    let faults: Vec<_> = pairs
+    let problems: Vec<_> = pairs
         .filter(|((document, _), read)| {
             let read = read.as_deref().map(serde_json::from_str::<Value>);
             let is_read = matches!(read, Some(Ok(read)) if doubles(read.clone()) == doubles((*document).clone()));
             !is_read && !is_beyond_kubernetes(document)
         })
         .collect();
-    let some: Vec<_> = faults.iter().take(20).collect();
-    assert!(some.is_empty(), "{} differ: {some:#?}", faults.len());
+    let some: Vec<_> = problems.iter().take(20).collect();
+    assert!(some.is_empty(), "{} differ: {some:#?}", problems.len());
 }
 
-/// Whether the document has a text that Kubernetes' reader refuses though YAML 1.2 allows it: one of
+/// Returns whether the document has a text that Kubernetes' reader refuses though YAML 1.2 allows it: one of
 /// several lines that begins with a tab, and so is written as a block whose first line does.
 fn is_beyond_kubernetes(document: &Value) -> bool {
     let is_beyond =

@@ -1,4 +1,4 @@
-//! Reading the environment. Every fault is reported, not only the first.
+//! Reads the environment. Every problem is reported, not only the first.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use super::{
 
 /// An environment variable with a value that is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct Problem {
     /// The variable.
     pub variable: String,
     /// Its value, quoted; `not set`, or `***` where it may be secret.
@@ -25,7 +25,7 @@ pub struct Fault {
     pub allowed: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             variable,
@@ -36,7 +36,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Whether the name or URL is that of a FIFO queue: SQS marks them by a suffix.
+/// Whether the name or URL is that of a FIFO queue: SQS identifies them by a suffix.
 #[expect(
     clippy::case_sensitive_file_extension_comparisons,
     reason = "names of queues are case-sensitive, and no names of files"
@@ -48,7 +48,7 @@ fn is_fifo(name: &str) -> bool {
 /// Environment variables, and what is wrong with them.
 pub struct Variables<'a> {
     lookup: &'a dyn Fn(&str) -> Option<String>,
-    faults: Vec<Fault>,
+    problems: Vec<Problem>,
 }
 
 /// Everything but what RFC 3986 leaves alone.
@@ -68,16 +68,16 @@ impl Config {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, Vec<Fault>> {
+    pub fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, Vec<Problem>> {
         let mut variables = Variables {
             lookup,
-            faults: Vec::new(),
+            problems: Vec::new(),
         };
         let config = variables.config();
-        if variables.faults.is_empty() {
+        if variables.problems.is_empty() {
             Ok(config)
         } else {
-            Err(variables.faults)
+            Err(variables.problems)
         }
     }
 }
@@ -134,20 +134,20 @@ impl Variables<'_> {
         }
     }
 
-    /// A fault, with the value as it stands in the environment.
+    /// A problem, with the value as it stands in the environment.
     pub(super) fn refuse(&mut self, variable: &str, allowed: impl Into<String>) {
         let value = (self.lookup)(variable)
             .map_or_else(|| "not set".to_owned(), |text| format!("{text:?}"));
-        self.faults.push(Fault {
+        self.problems.push(Problem {
             variable: variable.to_owned(),
             value,
             allowed: allowed.into(),
         });
     }
 
-    /// A fault of a variable that may hold a secret.
+    /// A problem of a variable that may hold a secret.
     fn refuse_secret(&mut self, variable: &str, allowed: impl Into<String>) {
-        self.faults.push(Fault {
+        self.problems.push(Problem {
             variable: variable.to_owned(),
             value: "***".to_owned(),
             allowed: allowed.into(),

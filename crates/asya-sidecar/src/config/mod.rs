@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::retry::Retries;
 
-pub use environment::{Fault, Variables};
+pub use environment::{Problem, Variables};
 
 /// Everything that the program needs.
 #[derive(Debug, Clone)]

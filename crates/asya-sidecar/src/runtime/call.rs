@@ -27,7 +27,7 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// What the runtime reports of a call.
+/// Result of a call, as the runtime reports it.
 #[derive(Debug)]
 pub enum Event {
     /// A result, as JSON: `{payload, route, headers}`.

@@ -33,7 +33,7 @@ pub struct Runtime {
 }
 
 /// The connection to the runtime ended before the answer was complete, or was not made: the message
-/// is not at fault.
+/// is not the cause.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection to the runtime at {socket} broke: {reason}")]
 pub struct Broken {

@@ -144,7 +144,7 @@ impl Pod {
         self.sidecar.ended().await
     }
 
-    /// What the sidecar has logged.
+    /// Log of the sidecar.
     pub fn log(&self) -> String {
         self.sidecar.log()
     }

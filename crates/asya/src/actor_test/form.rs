@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use owo_colors::OwoColorize as _;
 use serde_json::{Value, json};
 
-use super::Outcome;
+use super::{Outcome, Reported};
+use crate::diagnostics::{self, note_document};
 use crate::visible::visible;
 
 /// A line for each case, below it a line for each failed expectation, and the counts at the end.
 pub fn lines(outcomes: &[Outcome]) -> String {
     let mut lines = Vec::new();
-    for Outcome { test, failures } in outcomes {
+    for Outcome { test, failures, .. } in outcomes {
         let (file, name) = (test.file.display(), visible(&test.name));
         if failures.is_empty() {
             lines.push(format!("{}      {file}: {name}", "ok".green()));
@@ -105,19 +106,33 @@ pub fn json(outcomes: &[Outcome]) -> Value {
     outcomes.iter().map(document).collect()
 }
 
-fn document(Outcome { test, failures }: &Outcome) -> Value {
+fn document(outcome: &Outcome) -> Value {
+    let Outcome {
+        test,
+        failures,
+        reported,
+    } = outcome;
+    let diagnostics: Vec<Value> = match reported {
+        Reported::Errors(errors) => errors.iter().map(diagnostics::document).collect(),
+        Reported::Notes(notes) => notes.iter().map(note_document).collect(),
+    };
     let failed = failures.iter().map(|failure| {
-        json!({
+        let mut document = json!({
             "line": failure.position.line,
             "column": failure.position.column,
             "path": failure.path.to_json(),
             "message": failure.message,
-        })
+        });
+        if let Some(diagnostic) = &failure.diagnostic {
+            document["diagnostic"] = diagnostics::document(diagnostic);
+        }
+        document
     });
     json!({
         "name": test.name,
         "file": test.file.display().to_string(),
         "passed": failures.is_empty(),
         "failures": failed.collect::<Vec<_>>(),
+        "diagnostics": diagnostics,
     })
 }

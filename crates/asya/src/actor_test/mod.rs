@@ -5,19 +5,24 @@
 //!
 //! Pure: [`crate::inputs`] reads the files.
 
+mod expected;
 mod form;
 mod subset;
 
 use std::path::PathBuf;
 
+use actor::diagnostic::Diagnostic;
 use actor::yaml::{Position, Positions};
+use function_kit::Note;
 use merge::{FieldPath, Segment};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+pub use expected::{ExpectedDiagnostic, ExpectedFields, OneOrMany};
 pub use form::{json, junit, lines};
 
 use self::subset::{Mismatch, mismatches};
+use crate::diagnostics::note_line;
 use crate::render_result::{Refusal, RenderResult, RenderedActor, render_actor, spec};
 use pipeline::{Functions, Inputs, Object};
 
@@ -51,11 +56,11 @@ pub struct Expectation {
     pub absent: Vec<Absent>,
     /// A part of the resolved spec, defaults included.
     pub spec: Option<Map<String, Value>>,
-    /// Parts of the messages of a refusal. If empty, the actor must not be refused.
+    /// Errors for which the actor is refused. If empty, the actor must not be refused.
     #[serde(default)]
-    pub error: Texts,
-    /// Parts of warnings in the actor's conditions. An empty list expects no warning.
-    pub warnings: Option<Vec<String>>,
+    pub error: OneOrMany<ExpectedDiagnostic>,
+    /// Warnings in the actor's conditions. An empty list expects no warning.
+    pub warnings: Option<Vec<ExpectedDiagnostic>>,
 }
 
 /// An object that must not be rendered.
@@ -68,31 +73,6 @@ pub enum Absent {
     Object(Map<String, Value>),
 }
 
-/// One text, or several.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged)]
-pub enum Texts {
-    /// One.
-    One(String),
-    /// Several.
-    Several(Vec<String>),
-}
-
-impl Default for Texts {
-    fn default() -> Self {
-        Self::Several(Vec::new())
-    }
-}
-
-impl Texts {
-    fn each(&self) -> &[String] {
-        match self {
-            Self::One(text) => std::slice::from_ref(text),
-            Self::Several(texts) => texts,
-        }
-    }
-}
-
 /// An expectation that does not hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
@@ -102,6 +82,8 @@ pub struct Failure {
     pub path: FieldPath,
     /// The expected and the actual value.
     pub message: String,
+    /// The diagnostic that was not expected, if the failure is about one.
+    pub diagnostic: Option<Diagnostic>,
 }
 
 /// The result of a case.
@@ -111,10 +93,22 @@ pub struct Outcome {
     pub test: ActorTest,
     /// Expectations that do not hold; empty if the case passed.
     pub failures: Vec<Failure>,
+    /// What the steps report: errors of a refused actor, or diagnostics in the conditions of a
+    /// rendered one.
+    pub reported: Reported,
+}
+
+/// Diagnostics of the actor of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reported {
+    /// The actor is refused.
+    Errors(Vec<Diagnostic>),
+    /// The actor is rendered.
+    Notes(Vec<Note>),
 }
 
 impl Expectation {
-    /// Whether nothing is expected.
+    /// Returns whether nothing is expected.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -126,12 +120,22 @@ pub fn run(test: ActorTest, inputs: &Inputs, functions: &Functions) -> Outcome {
         test: &test,
         found: Vec::new(),
     };
-    match render_actor(inputs, functions) {
-        RenderResult::Refused(refusal) => failures.of_refused(&refusal),
-        RenderResult::Rendered(actor) => failures.of_rendered(&actor),
-    }
+    let reported = match render_actor(inputs, functions) {
+        RenderResult::Refused(refusal) => {
+            failures.of_refused(&refusal);
+            Reported::Errors(refusal.errors)
+        }
+        RenderResult::Rendered(actor) => {
+            failures.of_rendered(&actor);
+            Reported::Notes(actor.notes)
+        }
+    };
     let failures = failures.found;
-    Outcome { test, failures }
+    Outcome {
+        test,
+        failures,
+        reported,
+    }
 }
 
 struct Failures<'a> {
@@ -142,6 +146,11 @@ struct Failures<'a> {
 impl Failures<'_> {
     /// Adds a failure at a path in `expect`.
     fn add(&mut self, path: &[Segment], message: String) {
+        self.add_about(path, message, None);
+    }
+
+    /// Adds a failure about a diagnostic.
+    fn add_about(&mut self, path: &[Segment], message: String, diagnostic: Option<&Diagnostic>) {
         let mut segments = vec![Segment::from("expect")];
         segments.extend_from_slice(path);
         let path = FieldPath::from(segments);
@@ -149,19 +158,23 @@ impl Failures<'_> {
             position: self.test.positions.of(&path),
             path,
             message,
+            diagnostic: diagnostic.cloned(),
         });
     }
 
     fn of_refused(&mut self, refusal: &Refusal) {
         let expect = &self.test.expect;
-        let expected = expect.error.each();
+        let expected = expect.error.items();
         if expected.is_empty() {
-            for message in &refusal.messages {
-                self.add(&[], format!("the actor is refused: {message}"));
+            for error in &refusal.errors {
+                let message = format!("the actor is refused: {error}");
+                self.add_about(&[], message, Some(error));
             }
             return;
         }
-        self.texts("error", expected, &refusal.messages, "the messages are");
+        let errors = refusal.errors.iter();
+        let errors: Vec<_> = errors.map(|error| (error, error.to_string())).collect();
+        self.diagnostics("error", expected, &errors, "the messages are");
         let others = [
             ("objects", !expect.objects.is_empty()),
             ("spec", expect.spec.is_some()),
@@ -177,8 +190,8 @@ impl Failures<'_> {
 
     fn of_rendered(&mut self, actor: &RenderedActor) {
         let expect = &self.test.expect;
-        if let Some(text) = expect.error.each().first() {
-            let message = format!("expected an error with {text:?}, and the actor is rendered");
+        if let Some(error) = expect.error.items().first() {
+            let message = format!("expected an error with {error}, and the actor is rendered");
             self.add(&["error".into()], message);
         }
         let objects: Vec<&Object> = std::iter::once(&actor.composite)
@@ -205,31 +218,41 @@ impl Failures<'_> {
             let found = mismatches(&Value::Object(expected.clone()), &found);
             self.mismatches(&["spec".into()], "resolved spec", found);
         }
+        let notes = actor.notes.iter();
+        let notes: Vec<_> = notes
+            .map(|note| (&note.diagnostic, note_line(note)))
+            .collect();
         match &expect.warnings {
             Some(expected) if expected.is_empty() => {
-                for note in &actor.notes {
-                    self.add(
-                        &["warnings".into()],
-                        format!("expected no warning, found {note:?}"),
-                    );
+                for (diagnostic, line) in notes {
+                    let message = format!("expected no warning, found {line:?}");
+                    self.add_about(&["warnings".into()], message, Some(diagnostic));
                 }
             }
-            Some(expected) => self.texts("warnings", expected, &actor.notes, "the warnings are"),
+            Some(expected) => self.diagnostics("warnings", expected, &notes, "the warnings are"),
             None => {}
         }
     }
 
-    /// Checks that each of `expected` is a part of one of `found`.
-    fn texts(&mut self, field: &str, expected: &[String], found: &[String], they: &str) {
-        for (index, text) in expected.iter().enumerate() {
-            if !found.iter().any(|found| found.contains(text.as_str())) {
-                let found = if found.is_empty() {
+    /// Checks that each of `expected` describes one of `found`, each given with its line.
+    fn diagnostics(
+        &mut self,
+        field: &str,
+        expected: &[ExpectedDiagnostic],
+        found: &[(&Diagnostic, String)],
+        they: &str,
+    ) {
+        for (index, expected) in expected.iter().enumerate() {
+            let mut all = found.iter();
+            if !all.any(|(diagnostic, line)| expected.describes(diagnostic, line)) {
+                let lines: Vec<&str> = found.iter().map(|(_, line)| line.as_str()).collect();
+                let found = if lines.is_empty() {
                     "there are none".to_owned()
                 } else {
-                    format!("{they} {}", found.join("; "))
+                    format!("{they} {}", lines.join("; "))
                 };
                 let path = [field.into(), index.into()];
-                self.add(&path, format!("expected {text:?}: {found}"));
+                self.add(&path, format!("expected {expected}: {found}"));
             }
         }
     }
@@ -261,11 +284,11 @@ impl Failures<'_> {
         for Mismatch {
             path: inner,
             place,
-            fault,
+            problem,
         } in mismatches
         {
             let path = [path, &inner].concat();
-            self.add(&path, format!("{of}: {place}: {fault}"));
+            self.add(&path, format!("{of}: {place}: {problem}"));
         }
     }
 }

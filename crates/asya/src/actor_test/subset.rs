@@ -17,7 +17,7 @@ pub(super) struct Mismatch {
     /// Place in the object: `spec.template.spec.containers[asya-runtime].image`.
     pub(super) place: String,
     /// The expected and the actual value.
-    pub(super) fault: String,
+    pub(super) problem: String,
 }
 
 /// Everything by which `expected` is not a part of `found`.
@@ -60,11 +60,11 @@ impl At {
         Self { path, place }
     }
 
-    fn mismatch(&self, fault: String) -> Mismatch {
+    fn mismatch(&self, problem: String) -> Mismatch {
         Mismatch {
             path: self.path.clone(),
             place: self.place.clone(),
-            fault,
+            problem,
         }
     }
 }
@@ -104,13 +104,13 @@ fn maps(
         match (expected, found.get(key)) {
             (Value::Null, None) => {}
             (Value::Null, Some(found)) if !found.is_null() => {
-                let fault = format!("expected nothing, found {}", shown(found));
-                mismatches.push(at.mismatch(fault));
+                let problem = format!("expected nothing, found {}", shown(found));
+                mismatches.push(at.mismatch(problem));
             }
             (expected, Some(found)) => values(expected, found, &at, mismatches),
             (expected, None) => {
-                let fault = format!("expected {}, found nothing", shown(expected));
-                mismatches.push(at.mismatch(fault));
+                let problem = format!("expected {}, found nothing", shown(expected));
+                mismatches.push(at.mismatch(problem));
             }
         }
     }
@@ -148,16 +148,16 @@ fn item(index: usize, expected: &Value, found: &[Value], at: &At, mismatches: &m
             } else {
                 format!("found {}", others.join(", "))
             };
-            let fault = format!("expected an item with {by} {name:?}, {found}");
-            mismatches.push(at_item.mismatch(fault));
+            let problem = format!("expected an item with {by} {name:?}, {found}");
+            mismatches.push(at_item.mismatch(problem));
         }
         (_, None) => {
-            let fault = format!(
+            let problem = format!(
                 "expected an item {}, found {}",
                 shown(expected),
                 shown(&Value::Array(found.to_vec()))
             );
-            mismatches.push(at_item.mismatch(fault));
+            mismatches.push(at_item.mismatch(problem));
         }
     }
 }
@@ -168,7 +168,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_part_is_found_and_what_is_not_there_is_told() {
+    fn a_part_matches_and_missing_fields_are_reported() {
         let containers = json!({"c": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]});
         let mounts = json!([{"name": "v", "mountPath": "/a"}, {"name": "v", "mountPath": "/b"}]);
         let cases = [
@@ -256,16 +256,16 @@ mod tests {
                 "an empty list asks for nothing",
             ),
         ];
-        for (expected, found, faults, reason) in cases {
+        for (expected, found, problems, reason) in cases {
             let mismatches = mismatches(&expected, &found).into_iter();
             let lines: Vec<String> = mismatches
-                .map(|it| format!("{}: {}", it.place, it.fault))
+                .map(|it| format!("{}: {}", it.place, it.problem))
                 .collect();
-            let faults: Vec<String> = faults.into_iter().map(str::to_owned).collect();
-            assert_eq!(lines.len(), faults.len(), "{reason}: {lines:?}");
-            for (line, fault) in lines.iter().zip(&faults) {
+            let problems: Vec<String> = problems.into_iter().map(str::to_owned).collect();
+            assert_eq!(lines.len(), problems.len(), "{reason}: {lines:?}");
+            for (line, problem) in lines.iter().zip(&problems) {
                 // A text has quotes only if it would read as another type.
-                assert_eq!(line, fault, "{reason}");
+                assert_eq!(line, problem, "{reason}");
             }
         }
     }

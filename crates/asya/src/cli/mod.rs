@@ -133,7 +133,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// What is to be read, with these observed resources.
+    /// Input to read, with these observed resources.
     fn arguments(self, observed: Option<PathBuf>) -> Arguments {
         let context_files = self.context_files.into_iter();
         Arguments {

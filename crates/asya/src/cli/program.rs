@@ -34,7 +34,7 @@ impl Program {
             .is_some_and(|stem| stem == "kubectl_complete-asya")
     }
 
-    /// What a user types.
+    /// Command line.
     pub fn typed(self) -> &'static str {
         match self {
             Self::Asya => "asya",

@@ -105,16 +105,18 @@ fn remarks(comparison: &Comparison, printer: &Printer) {
         }
     }
     let unknown = &comparison.unknown;
-    if let Some((_, reason)) = unknown.first() {
+    if let Some((_, errors)) = unknown.first() {
         let names = unknown.iter().take(NAMED_MAX).map(|(id, _)| id.to_string());
         let names: Vec<String> = names.collect();
         let more = match unknown.len().saturating_sub(NAMED_MAX) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
+        let reason = errors.first().map(ToString::to_string);
         printer.warning(format_args!(
-            "{}{more}: refused on both sides, so their changes are unknown: {reason}",
-            names.join(", ")
+            "{}{more}: refused on both sides, so their changes are unknown: {}",
+            names.join(", "),
+            reason.unwrap_or_default()
         ));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use actor::diagnostic::{Code, Entry};
+use actor::diagnostic::{Code, Entry, Severity};
 use serde_json::{Value, json};
 
 use crate::cli::{Explain, Form};
@@ -91,13 +91,18 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
         Ok(match explained {
             Err(error) => fail(name, &inputs, &error, printer),
             Ok(explanation) => {
-                for fault in &explanation.faults {
-                    printer.error(format_args!("{name}: {fault}"));
+                for diagnostic in &explanation.diagnostics {
+                    let line = format_args!("{name}: {diagnostic}");
+                    match diagnostic.severity {
+                        Severity::Error => printer.error(line),
+                        Severity::Warning => printer.warning(line),
+                        Severity::Info => printer.note(line),
+                    }
                 }
                 if !explanation.conflicts.is_empty() {
                     printer.hint("keep the field in one of the flavors, or set it in the actor");
                 }
-                let status = if explanation.faults.is_empty() {
+                let status = if explanation.errors().next().is_none() {
                     ExitStatus::Success
                 } else {
                     ExitStatus::Failure
@@ -120,16 +125,16 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
     }
 }
 
-/// What is worth writing of the explanations.
+/// The explanations as text, without those that contain nothing.
 fn text(explanations: &[Explanation], form: Form, width: Option<usize>) -> Result<String, String> {
-    let says_something = |explanation: &&Explanation| {
+    let has_content = |explanation: &&Explanation| {
         !(explanation.fields.is_empty() && explanation.conflicts.is_empty())
     };
     match form {
         Form::Table => {
             let tables: Vec<_> = explanations
                 .iter()
-                .filter(says_something)
+                .filter(has_content)
                 .map(|explanation| table(explanation, width))
                 .collect();
             Ok(tables.join("\n"))

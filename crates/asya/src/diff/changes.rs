@@ -12,9 +12,9 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 /// Keys that identify the items of a list, in the order in which they are tried. Two volume mounts
 /// can have the name of one volume, so `mountPath` goes first.
 const IDENTITIES: [&str; 4] = ["mountPath", "name", "envVar", "secretName"];
-/// What stands in place of a new value that may be secret and differs from the old.
+/// Mask of a new value that may be secret and differs from the old.
 const HIDDEN_CHANGED: &str = "*** (changed)";
-/// What stands in place of a value that may be secret.
+/// Mask of a value that may be secret.
 const HIDDEN: &str = "***";
 
 /// One step from a value to a value inside it.
@@ -46,7 +46,7 @@ impl Place {
         Self(steps)
     }
 
-    /// Whether it is the value at these keys, or inside it.
+    /// Returns whether it is the value at these keys, or inside it.
     pub fn is_in(&self, keys: &[&str]) -> bool {
         let mut steps = self.0.iter();
         keys.iter().all(|key| {

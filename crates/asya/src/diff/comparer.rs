@@ -1,7 +1,9 @@
-//! One actor on both sides, and what of all that differs makes the difference.
+//! Compares one actor on both sides, and finds the source of each difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use actor::diagnostic::Diagnostic;
+use function_kit::Note;
 use serde_json::{Value, json};
 
 use super::changes::{self, Place, between};
@@ -15,7 +17,7 @@ use pipeline::Object;
 pub(super) enum Verdict {
     Same,
     Changed(Box<ActorChange>),
-    Unknown(String),
+    Unknown(Vec<Diagnostic>),
 }
 
 /// One actor on both sides.
@@ -56,7 +58,7 @@ impl<'a> Comparer<'a> {
                 if let Some(RenderResult::Refused(refusal)) = before {
                     // The old objects are unknown, and so is whether they differ.
                     change.kind = ChangeKind::Fixed;
-                    change.faults = refusal.messages;
+                    change.errors = refusal.errors;
                 } else {
                     change.add(&none, &after.objects, [&none, &after.objects]);
                 }
@@ -82,7 +84,7 @@ impl<'a> Comparer<'a> {
             objects: Vec::new(),
             pods: Vec::new(),
             queue: Vec::new(),
-            faults: Vec::new(),
+            errors: Vec::new(),
             conflicts: Vec::new(),
             warnings: Vec::new(),
             sources: self.sources.clone(),
@@ -97,14 +99,13 @@ impl<'a> Comparer<'a> {
     ) -> Verdict {
         let kind = match before {
             Some(RenderResult::Refused(before)) if before == refusal => {
-                let reason = refusal.messages.into_iter().next();
-                return Verdict::Unknown(reason.unwrap_or_default());
+                return Verdict::Unknown(refusal.errors);
             }
             Some(RenderResult::Refused(_)) => ChangeKind::RefusedOtherwise,
             _ => ChangeKind::Refused,
         };
         let mut change = self.change(kind);
-        change.faults = refusal.messages;
+        change.errors = refusal.errors;
         change.conflicts = refusal.conflicts;
         let alone = self.alone(observed, |result| {
             matches!(result, Some(RenderResult::Refused(_)))
@@ -124,7 +125,7 @@ impl<'a> Comparer<'a> {
     ) -> Verdict {
         let mut change = self.change(ChangeKind::Changed);
         change.add(&before.objects, &after.objects, fresh);
-        let is_new = |note: &&String| !before.notes.contains(note);
+        let is_new = |note: &&Note| !before.notes.contains(note);
         change.warnings = after.notes.iter().filter(is_new).cloned().collect();
         let specs = [before, after].map(|actor| render_result::spec(&actor.fields));
         let fields = changes::shown(&specs[0], &specs[1]).changes;
@@ -175,7 +176,7 @@ impl<'a> Comparer<'a> {
         change.attribute_to(causes_of_all);
     }
 
-    /// What each source would change if nothing else differed; empty if there is only one source.
+    /// Result of each source alone, if nothing else differed; empty if there is only one source.
     fn alone<T>(
         &self,
         observed: &Objects,

@@ -15,6 +15,8 @@ mod side;
 
 use std::collections::BTreeSet;
 
+use actor::diagnostic::Diagnostic;
+use function_kit::Note;
 use serde_json::{Map, Value, json};
 
 pub use changes::{Change, Place, Step, between};
@@ -28,7 +30,7 @@ use self::side::{Sides, flavors};
 use crate::explain::{Conflict, Origin};
 use pipeline::Object;
 
-/// What differs between two sides.
+/// Differences between two sides.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Comparison {
     /// Flavors and settings that differ.
@@ -37,13 +39,13 @@ pub struct Comparison {
     pub actors: Vec<ActorChange>,
     /// Number of actors on both sides together.
     pub total: usize,
-    /// Actors that are refused on both sides for the same reasons, with the first reason: their
-    /// objects are unknown.
-    pub unknown: Vec<(ActorId, String)>,
+    /// Actors that are refused on both sides for the same reasons, with these: their objects are
+    /// unknown.
+    pub unknown: Vec<(ActorId, Vec<Diagnostic>)>,
 }
 
 impl Comparison {
-    /// Whether no actor changes.
+    /// Returns whether no actor changes.
     pub fn is_empty(&self) -> bool {
         self.actors.is_empty()
     }
@@ -54,11 +56,11 @@ impl Comparison {
 pub struct SourceChange {
     /// Which.
     pub source: Source,
-    /// Whether it exists in the old and in the new side.
+    /// True if it exists in the old and in the new side.
     pub sides: [bool; 2],
     /// Number of changed actors that it has an effect on.
     pub changes: usize,
-    /// Whether an actor names it; always true for the platform's settings.
+    /// True if an actor names it; always true for the platform's settings.
     pub is_used: bool,
 }
 
@@ -67,7 +69,7 @@ pub struct SourceChange {
 pub struct ActorChange {
     /// The actor.
     pub id: ActorId,
-    /// What happens to it.
+    /// Kind of the change.
     pub kind: ChangeKind,
     /// Fields of the resolved spec, and defaults, that differ.
     pub fields: Vec<FieldChange>,
@@ -78,16 +80,16 @@ pub struct ActorChange {
     /// Effects on its queue.
     pub queue: Vec<Queue>,
     /// Why it is refused; if it is fixed, why it was refused before.
-    pub faults: Vec<String>,
+    pub errors: Vec<Diagnostic>,
     /// Conflicts between flavors on the new side.
     pub conflicts: Vec<Conflict>,
-    /// New warnings in its conditions, as `Condition: message`.
-    pub warnings: Vec<String>,
+    /// New warnings in its conditions.
+    pub warnings: Vec<Note>,
     /// Changed sources that cause it.
     pub sources: BTreeSet<Source>,
 }
 
-/// What happens to an actor.
+/// Kind of an actor's change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
     /// It is new.
@@ -146,7 +148,7 @@ pub fn compare(old: &Side, new: &Side) -> Comparison {
         let comparer = Comparer { sides, id, sources };
         match comparer.compare() {
             Verdict::Changed(change) => comparison.actors.push(*change),
-            Verdict::Unknown(reason) => comparison.unknown.push((id.clone(), reason)),
+            Verdict::Unknown(errors) => comparison.unknown.push((id.clone(), errors)),
             Verdict::Same => {}
         }
     }
@@ -189,7 +191,7 @@ fn sources(
     sources
 }
 
-/// Whether a source exists on each side.
+/// Returns whether a source exists on each side.
 fn present(sides: Sides<'_>, source: &Source) -> [bool; 2] {
     [sides.old, sides.new].map(|side| match source {
         Source::Actor | Source::Composition | Source::Functions => true,

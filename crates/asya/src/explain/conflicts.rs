@@ -26,7 +26,7 @@ pub struct Conflict {
 pub struct Side {
     /// The flavor.
     pub flavor: String,
-    /// What it sets; `***` where that may be secret.
+    /// Its value; `***` where that may be secret.
     pub value: Value,
 }
 
@@ -67,7 +67,7 @@ fn in_spec(path: &FieldPath) -> FieldPath {
 struct Flavors<'a>(BTreeMap<&'a str, &'a Object>);
 
 impl<'a> Flavors<'a> {
-    /// Of two with the same name the later one counts, as in the pipeline.
+    /// If two have the same name, the later one counts, as in the pipeline.
     fn of(inputs: &'a Inputs) -> Self {
         let (api_version, kind) = ENVIRONMENT_CONFIG;
         let is_config =
@@ -76,7 +76,7 @@ impl<'a> Flavors<'a> {
         Self(configs.map(|object| (object.name(), object)).collect())
     }
 
-    /// What that flavor has at `path`, from the root.
+    /// Value of that flavor at `path`, from the root.
     fn side(&self, flavor: &str, path: &FieldPath) -> Option<Side> {
         let data = self.0.get(flavor)?.get(&["data"])?.as_object()?;
         let path = as_written(data, &in_spec(path));

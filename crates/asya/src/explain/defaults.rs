@@ -1,8 +1,10 @@
-//! Fields that nobody set, and what applies to them.
+//! Defaults of fields that no document sets.
 
 use actor::binding::Strategy;
+use actor::duration::format;
 use actor::platform::Platform;
 use actor::spec::{Form, Spec, WorkloadKind};
+use actor::timeout::runtime_timeout_and_place;
 use actor::transport::{Config, Transport};
 use merge::FieldPath;
 use serde_json::{Value, json};
@@ -33,9 +35,12 @@ pub(super) fn add(explanation: &mut Explanation, resolved: &Resolved<'_>, spec: 
         defaults.replicas(spec, resolved);
     }
     defaults.scaling(spec);
+    defaults.timeout(spec);
     defaults.sidecar();
     defaults.queue(spec, resolved);
 }
+
+const RESTORE: [&str; 3] = ["scaling", "advanced", "restoreToOriginalReplicaCount"];
 
 struct Defaults<'a> {
     explanation: &'a mut Explanation,
@@ -63,9 +68,8 @@ impl Defaults<'_> {
             let origin = Origin::Default(Some(format!("{} targets", target.kind)));
             self.add(["binding", "strategy"], json!(strategy), origin);
             if strategy == Strategy::Inject && spec.scaling.enabled() {
-                let path = ["scaling", "advanced", "restoreToOriginalReplicaCount"];
                 let origin = Origin::Default(Some("bound workloads".to_owned()));
-                self.add(path, true, origin);
+                self.add(RESTORE, true, origin);
             }
         }
         self.add(["binding", "scaleTarget"], false, plain());
@@ -103,9 +107,19 @@ impl Defaults<'_> {
         ] {
             self.add(["scaling", field], value, plain());
         }
+        self.add(RESTORE, false, plain());
+        let of_keda = Origin::Default(Some("KEDA".to_owned()));
+        self.add(["scaling", "initialCooldownPeriod"], 0, of_keda);
     }
 
-    /// Without scaling somebody must say how many: a live workload is left as it is.
+    /// The timeout, if neither the actor nor an environment variable sets it.
+    fn timeout(&mut self, spec: &Spec) {
+        if let Ok((timeout, None)) = runtime_timeout_and_place(spec) {
+            self.add(["resiliency", "actorTimeout"], format(timeout), plain());
+        }
+    }
+
+    /// The number of pods without scaling: that of the live workload, else one.
     fn replicas(&mut self, spec: &Spec, resolved: &Resolved<'_>) {
         let of_workload = spec
             .workload
@@ -148,11 +162,11 @@ impl Defaults<'_> {
     fn queue(&mut self, spec: &Spec, resolved: &Resolved<'_>) {
         const DELETION_POLICY: &str = "queueDeletionPolicy";
         self.add(["queue", "adopt"], false, plain());
-        let said = resolved
+        let given = resolved
             .platform
             .get(DELETION_POLICY)
             .and_then(Value::as_str);
-        let origin = if said.is_some_and(|said| !said.is_empty()) {
+        let origin = if given.is_some_and(|given| !given.is_empty()) {
             platform(DELETION_POLICY)
         } else {
             plain()

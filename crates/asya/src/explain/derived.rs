@@ -1,4 +1,4 @@
-//! What follows from one timeout.
+//! Values derived from the runtime timeout.
 
 use actor::binding::Strategy;
 use actor::diagnostic::Diagnostic;
@@ -15,30 +15,28 @@ use serde_json::{Value, json};
 
 use super::{Explanation, Origin, Resolved};
 
-/// Something that is not a field of the spec and follows from fields.
+/// A value that is not a field of the spec but derived from fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Derived {
-    /// What it is.
+    /// Its name: `runtime timeout`.
     pub name: &'static str,
     /// Its value, with its unit where it is a text.
     pub value: Value,
-    /// What it follows from.
+    /// Its source: `2 × runtime timeout`.
     pub from: String,
 }
 
 const GRACE_PERIOD: &str = "terminationGracePeriodSeconds";
-/// How queues get their timeouts.
+/// The formula of the timeouts of queues.
 const TWICE: &str = "2 × runtime timeout";
 
-/// Adds everything that follows from the runtime timeout.
+/// Adds everything that is derived from the runtime timeout.
 pub(super) fn add(explanation: &mut Explanation, resolved: &Resolved<'_>, spec: &Spec) {
     let (timeout, place) = match runtime_timeout_and_place(spec) {
         Ok(found) => found,
         Err(error) => {
             let location = resolved.facts.locate(error.path());
-            let diagnostic = Diagnostic::error(error.code(), location, report(&error));
-            explanation.faults.push(diagnostic.to_string());
-            explanation.diagnostics.push(diagnostic);
+            explanation.add_error(Diagnostic::error(error.code(), location, report(&error)));
             return;
         }
     };
@@ -69,7 +67,7 @@ pub(super) fn add(explanation: &mut Explanation, resolved: &Resolved<'_>, spec: 
             format!("runtime timeout + 30s, at most {max}s"),
         ),
     };
-    // Pods of somebody else's have the grace period that is set there.
+    // Pods of a bound workload keep the grace period of that workload.
     if spec.strategy() != Some(Strategy::Inject) {
         add("grace period of pods", seconds(grace), from);
     }

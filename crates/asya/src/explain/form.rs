@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use crate::diagnostics::document as diagnostic_document;
 use crate::table::{columns, shown};
 use crate::visible::visible;
 
@@ -63,7 +64,6 @@ pub fn document(explanation: &Explanation) -> Value {
         fields,
         derived,
         conflicts,
-        faults,
         diagnostics,
     } = explanation;
     let mut document = json!({"actor": actor, "namespace": namespace});
@@ -71,10 +71,16 @@ pub fn document(explanation: &Explanation) -> Value {
         ("fields", fields.iter().map(field).collect()),
         ("derived", derived.iter().map(derivation).collect()),
         ("conflicts", conflicts.iter().map(conflict).collect()),
-        ("errors", faults.iter().map(|fault| json!(fault)).collect()),
+        (
+            "errors",
+            explanation
+                .errors()
+                .map(|it| json!(it.to_string()))
+                .collect(),
+        ),
         (
             "diagnostics",
-            diagnostics.iter().map(|it| json!(it)).collect(),
+            diagnostics.iter().map(diagnostic_document).collect(),
         ),
     ];
     for (key, list) in lists {

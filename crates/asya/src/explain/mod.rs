@@ -1,15 +1,18 @@
-//! Who decided each field of an actor.
+//! The origin of each field of an actor.
 //!
-//! The resolved spec and the flavors behind its fields are what resolve-flavors
-//! itself says, run in process; defaults and what is derived come from the same
-//! accessors that the later steps use.
+//! resolve-flavors, run in process, returns the resolved spec and the flavor that set each field.
+//! Defaults and derived values come from the accessors that the later steps use. All steps run too:
+//! an actor that cannot be rendered cannot be explained without an error.
 
 mod conflicts;
 mod defaults;
 mod derived;
 mod form;
+mod rendered;
 
-use actor::diagnostic::{Code, Diagnostic};
+use std::collections::BTreeMap;
+
+use actor::diagnostic::{Code, Diagnostic, Location, Severity};
 use actor::spec::Spec;
 use actor::{labels, queue};
 use function_kit::value::struct_to_json;
@@ -22,15 +25,17 @@ pub use derived::Derived;
 pub(crate) use form::{conflict, origin};
 pub use form::{document, table};
 
+use crate::diagnostics;
 use crate::steps::{RESOLVE_FLAVORS, up_to_flavors};
 use pipeline::{
-    EngineError, Functions, Inputs, Machinery, Object, Outcome, RESOURCE_NAME, RenderError, outcome,
+    EngineError, Functions, Inputs, Machinery, Object, Outcome, RESOURCE_NAME, RenderError,
+    Rendered, outcome, render,
 };
 
-/// What stands in place of a value that may be secret.
+/// Mask of a value that may be secret.
 const HIDDEN: &str = "***";
 
-/// Who decided the fields of one actor.
+/// The origins of one actor's fields.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Explanation {
     /// The actor.
@@ -39,61 +44,82 @@ pub struct Explanation {
     pub namespace: String,
     /// Every field of the resolved spec, and those that have a default; by path.
     pub fields: Vec<Field>,
-    /// What follows from the fields.
+    /// Values that are derived from the fields.
     pub derived: Vec<Derived>,
-    /// Where flavors contradict each other; nothing else is known then.
+    /// Conflicts between flavors; nothing else is known then.
     pub conflicts: Vec<Conflict>,
-    /// What is wrong, one line each.
-    pub faults: Vec<String>,
-    /// What the steps have found.
+    /// Errors, warnings and notes of the steps.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// One field and who decided it.
+/// One field and its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// Where it is, in `spec`.
+    /// Its path in `spec`.
     pub path: FieldPath,
     /// Its value; `***` where that may be secret.
     pub value: Value,
     /// Its value, also where that may be secret: to compare, never to show.
     pub(crate) plain: Value,
-    /// Who decided it.
+    /// The document that set it.
     pub origin: Origin,
 }
 
-/// Who decided a field.
+/// The document that set a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// The flavor of that name.
     Flavor(String),
     /// The actor itself.
     Actor,
-    /// The platform's settings, with the one that says so.
+    /// The platform's settings, with the setting.
     Platform(String),
-    /// The queue that the actor has already.
+    /// The actor's existing queue.
     LiveQueue,
-    /// Nobody: it is the default. With what that follows from, if anything.
+    /// None: it is the default, with the source of that default if it has one.
     Default(Option<String>),
 }
 
-/// Explains an actor.
+/// Explains an actor. Errors of the actor itself are among the diagnostics, beside the fields that
+/// are known all the same.
 ///
 /// # Errors
-/// When nothing can be said of it. Faults of the actor itself are in the
-/// explanation, beside what is known all the same.
+/// When the Composition cannot run at all.
 pub fn explain(inputs: &Inputs, functions: &Functions) -> Result<Explanation, RenderError> {
+    explain_rendered(inputs, functions, &render(inputs, functions))
+}
+
+/// Explains an actor that was rendered with these functions.
+///
+/// # Errors
+/// As [`explain`].
+pub(crate) fn explain_rendered(
+    inputs: &Inputs,
+    functions: &Functions,
+    rendered: &Result<Rendered, RenderError>,
+) -> Result<Explanation, RenderError> {
     let mut explanation = Explanation {
         namespace: namespace(inputs).to_owned(),
         actor: name(inputs).to_owned(),
         ..Explanation::default()
     };
     let Some(composition) = up_to_flavors(inputs.composition.clone()) else {
-        explanation.faults.push(format!(
-            "Composition {:?} has no step that runs {RESOLVE_FLAVORS}, which knows who set what",
+        let message = format!(
+            "Composition {:?} has no step that runs {RESOLVE_FLAVORS}, which reports the origin of each field",
             inputs.composition.name()
-        ));
+        );
+        let location = Location::actor(FieldPath::default());
+        let error = Diagnostic::error(Code::NoFlavorsStep, location, message);
+        explanation.diagnostics.push(error);
         return Ok(explanation);
+    };
+    explanation.diagnostics = match rendered {
+        Ok(rendered) => {
+            let facts = Facts::from_context(rendered.context.as_ref());
+            let notes = facts.diagnostics.into_iter();
+            notes.map(|note| note.diagnostic).collect()
+        }
+        Err(error) => diagnostics::of_error(error),
     };
     let inputs = Inputs {
         composition,
@@ -101,27 +127,19 @@ pub fn explain(inputs: &Inputs, functions: &Functions) -> Result<Explanation, Re
     };
     let outcome = match outcome(&inputs, functions) {
         Ok(outcome) => outcome,
-        Err(RenderError::Engine(error)) => {
-            explanation.faults = error.lines();
-            let EngineError::Fatal { left, .. } = error else {
-                return Ok(explanation);
-            };
-            let errors = Facts::from_context(left.context.as_ref())
-                .diagnostics
-                .into_iter();
-            explanation.diagnostics = errors.map(|note| note.diagnostic).collect();
-            explanation.conflicts = conflicts::all(&inputs, &explanation.diagnostics);
-            *left
-        }
+        Err(RenderError::Engine(EngineError::Fatal { left, .. })) => *left,
+        Err(RenderError::Engine(_)) => return Ok(explanation),
         Err(error) => return Err(error),
     };
+    explanation.conflicts = conflicts::all(&inputs, &explanation.diagnostics);
     if let Some(resolved) = Resolved::read(&inputs, &outcome) {
-        explanation.add(&resolved);
+        let composed = rendered.as_ref().map(|rendered| &rendered.composed);
+        explanation.add(&resolved, composed.ok());
     }
     Ok(explanation)
 }
 
-/// What resolve-flavors came to.
+/// The result of resolve-flavors.
 #[derive(Debug)]
 struct Resolved<'a> {
     inputs: &'a Inputs,
@@ -131,7 +149,7 @@ struct Resolved<'a> {
 }
 
 impl<'a> Resolved<'a> {
-    /// None where it did not get as far as a resolved spec.
+    /// None where the step ended before it had a resolved spec.
     fn read(inputs: &'a Inputs, outcome: &Outcome) -> Option<Self> {
         let xr = outcome
             .desired
@@ -205,25 +223,40 @@ impl<'a> Resolved<'a> {
 }
 
 impl Explanation {
-    fn add(&mut self, resolved: &Resolved<'_>) {
+    fn add(&mut self, resolved: &Resolved<'_>, composed: Option<&BTreeMap<String, Object>>) {
         self.fields = resolved.fields();
         match Spec::parse(Value::Object(resolved.document.clone())) {
             Ok(spec) => {
                 defaults::add(self, resolved, &spec);
+                if let Some(composed) = composed {
+                    rendered::add(self, resolved, &spec, composed);
+                }
                 derived::add(self, resolved, &spec);
             }
             Err(error) => {
                 let location = resolved.facts.locate(&error.path);
                 let message = format!("{} (set by {})", error.under("spec"), location.source);
-                let diagnostic = Diagnostic::error(Code::InvalidValue, location, message);
-                self.faults.push(diagnostic.to_string());
-                self.diagnostics.push(diagnostic);
+                self.add_error(Diagnostic::error(Code::InvalidValue, location, message));
             }
         }
         self.fields.sort_by(|a, b| a.path.cmp(&b.path));
     }
 
-    /// Whether the field at `path`, or one inside it, is set.
+    /// The errors, for which the actor is not rendered.
+    pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        let diagnostics = self.diagnostics.iter();
+        diagnostics.filter(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// Adds an error that no step of the Composition has reported: with all of Asya's steps a later
+    /// step reports it.
+    fn add_error(&mut self, error: Diagnostic) {
+        if self.errors().next().is_none() {
+            self.diagnostics.push(error);
+        }
+    }
+
+    /// Returns whether the field at `path`, or one inside it, is set.
     fn is_set(&self, path: &FieldPath) -> bool {
         let mut fields = self.fields.iter();
         fields.any(|field| {

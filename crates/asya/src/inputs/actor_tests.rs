@@ -124,20 +124,20 @@ pub fn files_of_tests(paths: &[PathBuf], recursive: bool) -> Vec<PathBuf> {
 
 fn test(document: &documents::Document, namespace: &str) -> Result<LoadedTest, InputError> {
     let file = &document.file;
-    let fault = |path: FieldPath, fault: String| InputError::Case {
+    let problem = |path: FieldPath, problem: String| InputError::Case {
         path: file.clone(),
         position: document.positions.of(&path),
-        fault,
+        problem,
     };
     if document.object.api_version() != API_VERSION {
         let message = format!("{KIND} is of apiVersion {API_VERSION}");
-        return Err(fault(["apiVersion"].into(), message));
+        return Err(problem(["apiVersion"].into(), message));
     }
     let case: Document = serde_path_to_error::deserialize(document.object.clone().into_value())
-        .map_err(|error| fault(path_of(error.path()), error.inner().to_string()))?;
+        .map_err(|error| problem(path_of(error.path()), error.inner().to_string()))?;
     if case.expect.is_empty() {
         let message = "nothing is expected: give objects, absent, spec, error or warnings";
-        return Err(fault(["expect"].into(), message.to_owned()));
+        return Err(problem(["expect"].into(), message.to_owned()));
     }
     let inputs = inputs(&case, file, &document.positions, namespace);
     Ok(LoadedTest {

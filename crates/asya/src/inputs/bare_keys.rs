@@ -48,7 +48,7 @@ fn collect(value: &Value, path: &mut Vec<Segment>, keys: &mut Vec<FieldPath>) {
     }
 }
 
-/// Whether the last key of a path begins with itself where it stands, and not with a
+/// Returns whether the last key of a path begins with itself where it stands, and not with a
 /// quote.
 fn stands_bare(lines: &[&str], document: &Located, path: &FieldPath) -> bool {
     let Some(Segment::Key(key)) = path.segments().last() else {

@@ -22,7 +22,7 @@ const SCHEMAS: &str = "schemas";
 pub struct Arguments {
     /// Files and folders with objects of all kinds; `-` is standard input.
     pub files: Vec<PathBuf>,
-    /// Whether folders are read with all folders below them.
+    /// True if folders are read with all folders below them.
     pub recursive: bool,
     /// Files and folders with objects that functions can require; they win over those in `files`.
     pub required: Vec<PathBuf>,

@@ -28,7 +28,7 @@ const CONFIGS: &str = "environmentconfigs.apiextensions.crossplane.io";
 pub struct LiveQuery {
     /// Files with objects, instead of a cluster.
     pub files: Vec<PathBuf>,
-    /// Whether folders are read with all folders below them.
+    /// True if folders are read with all folders below them.
     pub recursive: bool,
     /// Names of actors; all actors if empty.
     pub names: Vec<String>,
@@ -237,16 +237,16 @@ impl Cluster {
             let line = stderr.lines().rfind(|line| !line.trim().is_empty());
             return Err(InputError::Kubectl {
                 command: arguments.join(" "),
-                fault: line
+                problem: line
                     .unwrap_or("it failed without a message")
                     .trim()
                     .to_owned(),
             });
         }
         let document: Value = serde_json::from_slice(&output.stdout).map_err(|source| {
-            let fault = format!("its answer is not JSON: {source}");
+            let problem = format!("its answer is not JSON: {source}");
             let command = arguments.join(" ");
-            InputError::Kubectl { command, fault }
+            InputError::Kubectl { command, problem }
         })?;
         let objects = items(document).into_iter().filter_map(|item| match item {
             Value::Object(map) => Some(Object::from(map)),
@@ -256,7 +256,7 @@ impl Cluster {
     }
 }
 
-/// Whether this is a claim of which Crossplane has made an actor.
+/// Returns whether this is a claim of which Crossplane has made an actor.
 fn is_bound_claim(actor: &Object) -> bool {
     actor.get(&["spec", "resourceRef"]).is_some()
 }

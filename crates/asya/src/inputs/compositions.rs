@@ -17,12 +17,12 @@ const BUILT_IN: &str = include_str!("../../../../apis/asyncactors.asya.sh/compos
 const BUILT_IN_LEGACY: &str =
     include_str!("../../../../apis/xasyncactors.asya.sh/composition.yaml");
 
-/// Whether an object is an `AsyncActor`.
+/// Returns whether an object is an `AsyncActor`.
 pub(super) fn is_actor(object: &Object) -> bool {
     is_of(object, KIND)
 }
 
-/// Whether an object is what Crossplane makes of an actor's claim.
+/// Returns whether an object is what Crossplane makes of an actor's claim.
 pub(super) fn is_legacy_actor(object: &Object) -> bool {
     is_of(object, LEGACY_KIND)
 }
@@ -77,7 +77,7 @@ impl Compositions {
         Ok(own)
     }
 
-    /// Whether one of them composes XRs of the object's kind.
+    /// Returns whether one of them composes XRs of the object's kind.
     pub(super) fn compose(&self, object: &Object) -> bool {
         self.get(object).is_some()
     }
@@ -136,7 +136,7 @@ pub fn built_in_compositions() -> Result<[Object; 2], InputError> {
     Ok([document(BUILT_IN)?, document(BUILT_IN_LEGACY)?])
 }
 
-/// What stands for the file of what is built in.
+/// Name in place of a file, for built-in documents.
 const PLACE: &str = "the built-in Composition";
 
 fn read_built_in(text: &str) -> Result<Composition, InputError> {

@@ -312,7 +312,7 @@ pub(crate) fn bare_key(key: &str) -> String {
     format!("Kubernetes tools read the key {key:?} as a boolean: put it in quotes")
 }
 
-/// Whether paths name standard input more than once.
+/// Returns whether paths name standard input more than once.
 pub(super) fn names_standard_input_twice<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> bool {
     let inputs = paths.filter(|path| path.as_path() == Path::new(STANDARD_INPUT));
     inputs.count() > 1
@@ -322,7 +322,7 @@ fn is_object(document: &Value) -> bool {
     document.get("kind").is_some() || document.get("apiVersion").is_some()
 }
 
-/// Whether an object is an XR that `asya render` or `crossplane composition render` wrote: all its
+/// Returns whether an object is an XR that `asya render` or `crossplane composition render` wrote: all its
 /// conditions have the one time of rendering. Its file is output, not input.
 fn is_rendered(object: &Object) -> bool {
     let conditions = object.get(&["status", "conditions"]);

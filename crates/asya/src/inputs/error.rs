@@ -78,7 +78,7 @@ pub enum InputError {
     NoXr {
         /// The files, joined.
         files: String,
-        /// What is among them.
+        /// Counts of the input.
         found: Summary,
     },
     /// There is nothing to check among the files.
@@ -86,25 +86,25 @@ pub enum InputError {
     NothingToLint {
         /// The files, joined.
         files: String,
-        /// What is among them.
+        /// Counts of the input.
         found: Summary,
     },
     /// A case is not of its form.
-    #[error("{}:{}:{}: {fault}", path.display(), position.line, position.column)]
+    #[error("{}:{}:{}: {problem}", path.display(), position.line, position.column)]
     Case {
         /// The file.
         path: PathBuf,
         /// Where in it.
         position: Position,
-        /// What is wrong.
-        fault: String,
+        /// The problem.
+        problem: String,
     },
     /// There is no case among the files.
     #[error("no ActorTest among {files}: found {found}")]
     NoTest {
         /// The files, joined.
         files: String,
-        /// What is among them.
+        /// Counts of the input.
         found: Summary,
     },
     /// A case is of one actor.
@@ -122,12 +122,12 @@ pub enum InputError {
         source: io::Error,
     },
     /// The cluster cannot be read.
-    #[error("kubectl {command}: {fault}")]
+    #[error("kubectl {command}: {problem}")]
     Kubectl {
         /// Its arguments.
         command: String,
         /// The last line of its standard error.
-        fault: String,
+        problem: String,
     },
     /// The standard input can be read once only.
     #[error("the standard input (-) is given more than once")]
@@ -147,7 +147,7 @@ pub enum InputError {
         path: PathBuf,
         /// API version, kind and name.
         object: String,
-        /// What would be one.
+        /// Expected form.
         expected: String,
     },
     /// An object is no XR.
@@ -217,7 +217,7 @@ impl InputError {
             Self::NoKubectl { .. } => {
                 "a cluster is read through kubectl; without it, give files".to_owned()
             }
-            Self::Kubectl { fault, .. } => about_kubectl(fault).to_owned(),
+            Self::Kubectl { problem, .. } => about_kubectl(problem).to_owned(),
             Self::ActorCount { .. } => "give each actor a file of its own".to_owned(),
             Self::SeveralStandardInputs => "write one of them to a file".to_owned(),
             Self::ObservedForSeveral { .. } => "render one XR at a time".to_owned(),
@@ -239,7 +239,7 @@ fn placed(error: &YamlError) -> String {
 }
 
 /// A remedy for an error of kubectl.
-fn about_kubectl(fault: &str) -> &'static str {
+fn about_kubectl(problem: &str) -> &'static str {
     const HINTS: [(&str, &str); 3] = [
         (
             "doesn't have a resource type",
@@ -251,7 +251,7 @@ fn about_kubectl(fault: &str) -> &'static str {
             "kubectl auth can-i --list shows what you may read",
         ),
     ];
-    let known = HINTS.into_iter().find(|(text, _)| fault.contains(text));
+    let known = HINTS.into_iter().find(|(text, _)| problem.contains(text));
     known.map_or(
         "kubectl config get-contexts shows the contexts, and --context selects one",
         |(_, hint)| hint,

@@ -24,7 +24,7 @@ pub struct SideArguments {
     pub cluster: Option<Cluster>,
     /// Files of both sides, unless a side has another version of an object.
     pub shared: Vec<PathBuf>,
-    /// Whether folders are read with all folders below them.
+    /// True if folders are read with all folders below them.
     pub recursive: bool,
     /// The old side.
     pub old: Vec<PathBuf>,

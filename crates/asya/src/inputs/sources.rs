@@ -99,15 +99,15 @@ pub fn compositions_of_actors() -> Result<[Composition; 2], InputError> {
 fn finding(error: &InputError) -> Option<Finding> {
     match error {
         InputError::Yaml { path, source } => {
-            let fault = match source {
-                YamlError::Read { fault, .. } => format!("cannot read YAML: {fault}"),
+            let problem = match source {
+                YamlError::Read { problem, .. } => format!("cannot read YAML: {problem}"),
                 YamlError::Write(_) => source.to_string(),
             };
-            Some(unreadable(path, position_of(source), &fault))
+            Some(unreadable(path, position_of(source), &problem))
         }
         InputError::NoObject { path, position } => {
-            let fault = "expected a Kubernetes object, found a document without kind";
-            Some(unreadable(path, *position, fault))
+            let problem = "expected a Kubernetes object, found a document without kind";
+            Some(unreadable(path, *position, problem))
         }
         _ => None,
     }

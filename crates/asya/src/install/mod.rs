@@ -1,4 +1,4 @@
-//! What a cluster needs beside Crossplane and KEDA: the files of `install/`, with a registry and
+//! Manifests that a cluster needs besides Crossplane and KEDA: the files of `install/`, with a registry and
 //! namespaces of the user's in them.
 //!
 //! The files are edited as text, so that what is printed keeps their comments: the samples among
@@ -27,7 +27,7 @@ const SCRIPT: &str = include_str!("../../../../runtime/asya_runtime.py");
 /// Parts of an installation, in the order in which they are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Part {
-    /// What Crossplane and the provider may do
+    /// Permissions of Crossplane and the provider
     Rights,
     /// How packages run, and the packages of a Configuration
     Packages,
@@ -61,12 +61,12 @@ impl Part {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Whether it names images of the user's registry.
+    /// Returns whether it names images of the user's registry.
     fn names_images(self) -> bool {
         matches!(self, Self::Packages | Self::EndActors)
     }
 
-    /// Whether its kinds come with the packages.
+    /// Returns whether its kinds come with the packages.
     pub fn needs_packages(self) -> bool {
         matches!(
             self,
@@ -105,7 +105,7 @@ impl Configuration {
     }
 }
 
-/// What is to be installed.
+/// Parts to install.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstallOptions {
     /// Which parts.
@@ -116,9 +116,9 @@ pub struct InstallOptions {
     pub version: String,
     /// Which Configuration.
     pub configuration: Configuration,
-    /// Whether the provider may change workloads of others.
+    /// True if the provider may change workloads of others.
     pub binding: bool,
-    /// Whether Crossplane runs without its RBAC manager.
+    /// True if Crossplane runs without its RBAC manager.
     pub without_rbac_manager: bool,
     /// Where Crossplane is.
     pub crossplane_namespace: String,

@@ -5,14 +5,14 @@ use actor::registry::Registry;
 use super::InstallOptions;
 use crate::init::scalar;
 
-/// What the files call the registry, the version and the namespaces.
+/// Placeholders of registry, version and namespaces in the files.
 const REGISTRY: &str = "registry.example.org/asya";
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 const OF_CROSSPLANE: &str = "namespace: crossplane-system\n";
 const OF_ACTORS: &str = "namespace: default\n";
 const OWNER_ID: &str = "ownerID: my-cluster\n";
 
-/// What is put in their place.
+/// Their values.
 pub(super) struct Edits<'a> {
     registry: Option<&'a Registry>,
     version: &'a str,

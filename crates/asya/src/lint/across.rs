@@ -39,7 +39,7 @@ pub(super) struct Binding {
     pub(super) grace_period: u64,
 }
 
-/// What identifies a queue: two actors with the same one would take each other's messages.
+/// Identity of a queue: two actors with the same queue would receive each other's messages.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Queue {
     /// Name at the broker.

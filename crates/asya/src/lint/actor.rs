@@ -1,4 +1,4 @@
-//! An actor with everything around it, through the steps that run in the cluster.
+//! Checks an actor with its flavors and settings, through the steps that run in the cluster.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ use pipeline::{
 /// Name of a queue at its broker.
 const EXTERNAL_NAME: &str = "crossplane.io/external-name";
 
-/// What an actor may be made of.
+/// Documents that an actor can be made of.
 #[derive(Debug, Default)]
 pub(super) struct World<'a> {
     /// Flavors by name. Of two with the same name the later one counts, as in the
@@ -79,7 +79,7 @@ pub(super) fn check<'a>(
         .collect();
     let is_lenient = world.platform.is_none();
     let notes = facts.diagnostics.into_iter();
-    // Of the transport of lenient settings only errors mean anything.
+    // Warnings about the transport of lenient settings mean nothing.
     let of_transport = ConditionType::TransportReady.as_str();
     let notes = notes.filter(|note| {
         let is_error = note.diagnostic.severity == Severity::Error;
@@ -141,8 +141,7 @@ struct Documents<'a> {
 }
 
 impl Documents<'_> {
-    /// Where that field of that document stands in the files; in the actor, where the document is
-    /// not among them.
+    /// Place of the field in the files; that of the actor if the document is not among them.
     fn place(&self, location: &Location) -> Place {
         let document = match &location.source {
             Source::Actor => Some(self.actor),
@@ -207,8 +206,8 @@ fn missing_flavors<'a>(
     missing.into_iter().map(|(_, name)| name).collect()
 }
 
-/// What is rendered. An empty flavor stands in for each that is missing, and the
-/// pipeline then ends with the merge; lenient settings stand in for the platform's.
+/// Inputs of the pipeline. An empty flavor replaces each missing one, and the pipeline then ends with
+/// the merge; lenient settings replace missing platform settings.
 fn inputs(
     linter: &Linter<'_>,
     document: &Document,
@@ -277,7 +276,7 @@ fn config(name: &str, data: &Value) -> Object {
         .unwrap_or_default()
 }
 
-/// Whether the runtime container says what it needs. A limit counts as a request, as
+/// Returns whether the runtime container has resource requests. A limit counts as a request, as
 /// in Kubernetes.
 fn requests(actor: &Document, facts: &Facts, outcome: &Outcome) -> Option<Diagnostic> {
     let workloads = [
@@ -347,7 +346,7 @@ fn handler(actor: &Document, facts: &Facts, outcome: &Outcome) -> Option<Diagnos
     Some(Diagnostic::error(Code::InvalidHandler, location, message).help(help))
 }
 
-/// Where an actor says what its runtime container needs, in its resolved spec.
+/// Path of the runtime container's resources in the resolved spec.
 fn field_of_resources(document: &Document) -> FieldPath {
     const CONTAINERS: [&str; 4] = ["workload", "template", "spec", "containers"];
     if document.get(&["spec", "workloadRef"]).is_some() {

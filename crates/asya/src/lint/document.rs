@@ -29,7 +29,7 @@ pub struct Document {
     pub bare_keys: Vec<FieldPath>,
 }
 
-/// What a document is to an actor.
+/// Role of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     /// An actor.
@@ -48,7 +48,7 @@ pub enum Role {
 }
 
 impl Document {
-    /// What the document is, by its version, kind and name.
+    /// Role of the document, by its version, kind and name.
     pub fn role(&self) -> Role {
         let (config_version, config_kind) = ENVIRONMENT_CONFIG;
         let (kind, is_platform) = (self.object.kind(), self.object.name() == PLATFORM);
@@ -68,7 +68,7 @@ impl Document {
         }
     }
 
-    /// Whether it is an actor's legacy XR.
+    /// Returns whether it is an actor's legacy XR.
     pub(super) fn is_legacy(&self) -> bool {
         self.object.kind() == LEGACY_KIND
     }
@@ -78,7 +78,7 @@ impl Document {
         self.object.get(path).filter(|value| !value.is_null())
     }
 
-    /// What the document is to an actor; none where it is nothing to it.
+    /// Source of diagnostics that the document is; none for other documents.
     pub(super) fn source(&self) -> Option<Source> {
         match self.role() {
             Role::Actor => Some(Source::Actor),

@@ -183,7 +183,7 @@ impl Walk<'_> {
     }
 }
 
-/// What the schema expects, where the value is something else.
+/// Expected type, if the value has another.
 fn mismatch(schema: &Value, value: &Value) -> Option<&'static str> {
     if schema[INT_OR_STRING] == true {
         return (!value.is_number() && !value.is_string()).then_some("a number or a text");

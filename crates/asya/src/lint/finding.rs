@@ -1,4 +1,4 @@
-//! What is found, and where.
+//! Findings and their places.
 
 use std::cmp::Ordering;
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ pub struct Finding {
     pub code: Code,
     /// The other fields that are part of it, as far as they are in the files.
     pub related: Vec<Place>,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub message: String,
-    /// What to do about it.
+    /// Remedy.
     pub help: Option<String>,
     /// The actor that it was found with.
     pub actor: Option<String>,
@@ -37,7 +37,7 @@ pub struct Place {
     pub position: Position,
     /// The field, from the root of its document; empty for the document itself.
     pub path: FieldPath,
-    /// What the document is to an actor; none for a file that is no document.
+    /// Role of the document; none for a file that is not a document.
     pub source: Option<Source>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum Check {
 }
 
 impl Finding {
-    /// What is wrong and what to do, in one line, with the code.
+    /// Message, remedy and code, in one line.
     pub fn text(&self) -> String {
         let help = self.help.iter().map(|help| format!(": {help}"));
         let help: String = help.collect();
@@ -65,7 +65,7 @@ impl Finding {
         format!("{}{help}{actor} [{}]", self.message, self.code)
     }
 
-    /// Whether this repeats `earlier`: the same code at the same place, or anything about a value of
+    /// Returns whether this repeats `earlier`: the same code at the same place, or anything about a value of
     /// the wrong type but that another flavor gives it another type.
     pub(super) fn repeats(&self, earlier: &Self) -> bool {
         let same_place =

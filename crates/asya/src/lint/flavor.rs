@@ -1,4 +1,4 @@
-//! What a flavor says of itself.
+//! Checks of a flavor by itself.
 
 use actor::diagnostic::{Code, Severity};
 use actor::labels;
@@ -26,8 +26,8 @@ pub(super) fn without_ignored(flavor: &Document, findings: &mut Vec<Finding>) ->
     rest
 }
 
-/// Whether the label by which flavors are found says what the flavor is called.
-/// `required` says that the platform insists on it.
+/// Checks that the label for discovery has the flavor's name. `required`: whether the platform
+/// requires the label.
 pub(super) fn label(flavor: &Document, required: bool, findings: &mut Vec<Finding>) {
     let (name, label) = (flavor.object.name(), flavor.object.label(labels::FLAVOR));
     if name.is_empty() || name == label {

@@ -1,4 +1,4 @@
-//! What is wrong with actors, flavors and the platform's settings, all together.
+//! Checks of actors, flavors and platform settings together.
 //!
 //! Whether an actor is valid is what the steps say, run in process on the actor with
 //! its flavors; no rule of theirs is written down here a second time. Beside them
@@ -42,7 +42,7 @@ use self::actor::World;
 use crate::inputs::bare_key;
 use pipeline::{Composition, Functions};
 
-/// What checking takes beside the documents.
+/// Functions, Compositions and options of the checks.
 #[derive(Debug)]
 pub struct Linter<'a> {
     /// The steps.
@@ -100,7 +100,7 @@ impl Linter<'_> {
     }
 }
 
-/// What actors may be made of, among the documents.
+/// Flavors and settings among the documents.
 fn world(documents: &[Document]) -> World<'_> {
     let mut world = World::default();
     for document in documents {
@@ -115,7 +115,7 @@ fn world(documents: &[Document]) -> World<'_> {
     world
 }
 
-/// What holds for every document.
+/// Checks of every document.
 fn common(document: &Document, findings: &mut Vec<Finding>) {
     nesting::check(document, findings);
     for path in &document.bare_keys {
@@ -132,7 +132,7 @@ fn common(document: &Document, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The actor without the fields that are Crossplane's. A claim and a v2 XR look the
+/// The actor without the fields that are Crossplane's. A claim and a v2 XR are the
 /// same, so a claim's are allowed in both.
 fn without_crossplanes(document: &Document) -> Document {
     let mut own = document.clone();

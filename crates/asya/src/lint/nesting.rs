@@ -29,7 +29,7 @@ pub(super) fn check(document: &Document, findings: &mut Vec<Finding>) {
     findings.push(too_deep(document, path, "nested too deep"));
 }
 
-/// What the steps make of an actor: fields of a pod stand deeper in a workload.
+/// Checks the rendered objects: fields of a pod are nested deeper in a workload.
 pub(super) fn check_rendered(actor: &Document, rendered: &State, findings: &mut Vec<Finding>) {
     let request = RunFunctionRequest {
         desired: Some(rendered.clone()),

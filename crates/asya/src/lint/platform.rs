@@ -38,7 +38,7 @@ fn without_empty(value: &Value) -> Value {
     }
 }
 
-/// What is wrong with the settings.
+/// Problems of the settings.
 pub(super) fn check(document: &Document, findings: &mut Vec<Finding>) {
     let data = document.get(&["data"]).cloned();
     let platform = match Platform::parse(data.unwrap_or_else(|| json!({}))) {

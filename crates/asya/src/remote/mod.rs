@@ -53,12 +53,12 @@ pub enum RemoteError {
         source: io::Error,
     },
     /// It is no `asya`, or a version that does not serve functions.
-    #[error("{path:?} does not offer its functions: {fault}")]
+    #[error("{path:?} does not offer its functions: {problem}")]
     NotAsya {
         /// The program.
         path: PathBuf,
         /// The first line of its standard error, or why its greeting is invalid.
-        fault: String,
+        problem: String,
     },
     /// It ended or broke the protocol.
     #[error("{path:?} failed in {function}: {source}")]
@@ -124,9 +124,9 @@ impl RemoteProgram {
                     lost: None,
                 })),
             }),
-            Err(fault) => Err(RemoteError::NotAsya {
+            Err(problem) => Err(RemoteError::NotAsya {
                 path: path.to_owned(),
-                fault: first_error(child).unwrap_or(fault),
+                problem: first_error(child).unwrap_or(problem),
             }),
         }
     }

@@ -25,7 +25,7 @@ pub struct ActorState {
     pub name: String,
     /// Its status, such as `Running`.
     pub status: String,
-    /// Whether it is ready.
+    /// True if it is ready.
     pub health: Health,
     /// Details in one line; may be empty.
     pub message: String,
@@ -42,9 +42,9 @@ pub struct ActorState {
 /// A dependency of an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
-    /// What it is: `flavors`, `target`, `queue`, `workload`, `scaling` or `crossplane`.
+    /// Name: `flavors`, `target`, `queue`, `workload`, `scaling` or `crossplane`.
     pub name: &'static str,
-    /// Whether it is ready.
+    /// True if it is ready.
     pub health: Health,
     /// Its state in short: names and counts.
     pub summary: String,
@@ -252,7 +252,7 @@ fn branches(
             health: condition.map_or(Health::Unknown, Condition::health),
             summary,
             message,
-            objects: objects.flat_map(|object| faults(object)).collect(),
+            objects: objects.flat_map(|object| problems(object)).collect(),
         });
     }
     let synced = condition(actor, "Synced").filter(|synced| synced.health() == Health::Bad);
@@ -343,17 +343,17 @@ fn headed(head: Option<&str>, parts: &[String]) -> String {
 }
 
 /// Failing conditions of an object.
-fn faults(object: &Object) -> Vec<String> {
+fn problems(object: &Object) -> Vec<String> {
     /// Condition types with their failing status. `Available` is not among them: an actor may be
     /// scaled to zero.
-    const FAULTS: [(&str, &str); 4] = [
+    const PROBLEMS: [(&str, &str); 4] = [
         ("Synced", "False"),
         ("Ready", "False"),
         ("Progressing", "False"),
         ("ReplicaFailure", "True"),
     ];
     let named = format!("{} {}", object.kind(), object.name());
-    let mut faults: Vec<String> = FAULTS
+    let mut problems: Vec<String> = PROBLEMS
         .into_iter()
         .filter_map(|(r#type, bad)| {
             let found = condition(object, r#type).filter(|found| found.status == bad)?;
@@ -366,9 +366,9 @@ fn faults(object: &Object) -> Vec<String> {
         .collect();
     let deleted = object.metadata("deletionTimestamp");
     if !deleted.is_empty() {
-        faults.push(format!("{named}: is being deleted since {deleted}"));
+        problems.push(format!("{named}: is being deleted since {deleted}"));
     }
-    faults
+    problems
 }
 
 /// Kinds with conditions and their names for kubectl: singular, since not every kind has a distinct

@@ -87,8 +87,28 @@ fn json_output_is_a_list() {
         json!([{"name": "one", "file": "tests.yaml", "passed": false, "failures": [{
             "line": 7, "column": 17, "path": ["expect", "spec", "image"],
             "message": "resolved spec: image: expected other, found app",
-        }]}])
+        }], "diagnostics": []}])
     );
+}
+
+#[test]
+fn json_output_contains_the_diagnostics_of_a_refused_actor() {
+    let refused = CASE.replace(", handler: a.b", "");
+    let folder = Folder::with(&[("tests.yaml", &refused)]);
+    let run = folder.run("test tests.yaml -o json");
+    assert_eq!(run.code, 1);
+    let found: Value = serde_json::from_str(&run.output).unwrap();
+    let diagnostic = &found[0]["diagnostics"][0];
+    assert_eq!(
+        [
+            &diagnostic["code"],
+            &diagnostic["severity"],
+            &diagnostic["source"]
+        ],
+        [&json!("ASYA125"), &json!("error"), &json!("actor")]
+    );
+    assert_eq!(diagnostic["path"], json!(["spec", "handler"]));
+    assert_eq!(found[0]["failures"][0]["diagnostic"], *diagnostic);
 }
 
 #[test]

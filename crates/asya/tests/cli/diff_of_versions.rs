@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::program::{ACTOR, Folder, PLATFORM};
 
-/// What all start.
+/// Program that all tests start.
 const ASYA: &str = env!("CARGO_BIN_EXE_asya");
 
 fn folder() -> Folder {

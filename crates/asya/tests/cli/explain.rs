@@ -1,6 +1,9 @@
 //! `asya explain` as a program.
 
-use crate::program::{ACTOR, Folder, PLATFORM};
+use std::fs;
+use std::path::Path;
+
+use crate::program::{ACTOR, Folder, PLATFORM, run_in};
 use serde_json::{Value, json};
 
 const FLAVORS: &str = "
@@ -345,6 +348,151 @@ fn known_fields_are_shown_for_an_invalid_actor() {
             .contains("Waiting for 1 flavor EnvironmentConfigs: missing"),
         "{}",
         run.stderr
+    );
+}
+
+#[test]
+fn an_actor_that_only_later_steps_refuse_is_not_explained_without_an_error() {
+    let folder = folder();
+    for (own, code, reason) in [
+        ("", "ASYA125", "no handler"),
+        (
+            "env: [{name: ASYA_TRANSPORT, value: x}], handler: a.b",
+            "ASYA420",
+            "a reserved variable",
+        ),
+        (
+            "scaling: {minReplicas: 5, maxReplicas: 2}, handler: a.b",
+            "ASYA601",
+            "contradictory bounds",
+        ),
+    ] {
+        let actor = ACTOR.replace(", handler: app.handle", &format!(", {own}"));
+        folder.add("actor.yaml", &actor.replace(", }", "}"));
+        let arguments = "actor.yaml -e platform.yaml";
+        let [rendered, explained] =
+            ["render", "explain"].map(|command| folder.run(&format!("{command} {arguments}")));
+        assert_eq!((rendered.code, explained.code), (1, 1), "{reason}");
+        assert!(
+            explained.stderr.contains(code),
+            "{reason}: {}",
+            explained.stderr
+        );
+        assert!(
+            explained.output.contains("image "),
+            "{reason}: {}",
+            explained.output
+        );
+        let json = folder.run(&format!("explain {arguments} -o json"));
+        let documents: Value = serde_json::from_str(&json.output).unwrap();
+        assert_eq!(documents[0]["diagnostics"][0]["code"], code, "{reason}");
+    }
+}
+
+#[test]
+fn examples_are_explained_exactly_where_they_are_rendered() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for entry in fs::read_dir(&examples).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if examples.join(&name).join("xr.yaml").exists() {
+            let [rendered, explained] = ["render", "explain"]
+                .map(|command| run_in(&examples, &format!("{command} {name}")).code);
+            assert_eq!(explained, rendered, "{name}");
+        }
+    }
+}
+
+#[test]
+fn warnings_of_the_steps_are_shown() {
+    let folder = folder();
+    folder.add(
+        "actor.yaml",
+        &ACTOR.replace("handler:", "replicas: 3, handler:"),
+    );
+    let run = folder.run("explain actor.yaml -e platform.yaml");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("warning: "), "{}", run.stderr);
+    assert!(run.stderr.contains("[ASYA113]"), "{}", run.stderr);
+}
+
+#[test]
+fn rendered_defaults_are_shown_with_their_source() {
+    let own = "stateProxy: [{name: s3, mount: {path: /data}, connector: {image: s3:1}}], \
+               sidecar: {securityContext: {runAsUser: 1000}}, handler:";
+    let folder = folder();
+    folder.add("actor.yaml", &ACTOR.replace("handler:", own));
+    folder.add(
+        "platform.yaml",
+        &PLATFORM.replace("data: {", "data: {sidecar: {imagePullPolicy: Always}, "),
+    );
+    let explained = explained(&folder, "");
+    let default = json!({"kind": "default"});
+    let from = |from: &str| json!({"kind": "default", "from": from});
+    for (path, value, origin) in [
+        ("resiliency.actorTimeout", json!("300s"), default.clone()),
+        (
+            "terminationGracePeriodSeconds",
+            json!(330),
+            from("runtime timeout + 30s"),
+        ),
+        (
+            "stateProxy[0].writeMode",
+            json!("buffered"),
+            default.clone(),
+        ),
+        (
+            "stateProxy[0].securityContext.allowPrivilegeEscalation",
+            json!(false),
+            default.clone(),
+        ),
+        (
+            "sidecar.image",
+            json!("asya-sidecar:latest"),
+            default.clone(),
+        ),
+        (
+            "sidecar.imagePullPolicy",
+            json!("Always"),
+            json!({"kind": "platform", "setting": "sidecar.imagePullPolicy"}),
+        ),
+        (
+            "sidecar.securityContext.runAsUser",
+            json!(1000),
+            json!({"kind": "actor"}),
+        ),
+        (
+            "sidecar.securityContext.allowPrivilegeEscalation",
+            json!(false),
+            default.clone(),
+        ),
+        (
+            "sidecar.resources.requests.cpu",
+            json!("10m"),
+            default.clone(),
+        ),
+        (
+            "scaling.advanced.behavior.scaleDown.stabilizationWindowSeconds",
+            json!(300),
+            default.clone(),
+        ),
+        (
+            "scaling.advanced.restoreToOriginalReplicaCount",
+            json!(false),
+            default,
+        ),
+        ("scaling.initialCooldownPeriod", json!(0), from("KEDA")),
+    ] {
+        assert_eq!(field(&explained, path), (value, origin), "{path}");
+    }
+    let fields = explained["fields"].as_array().unwrap();
+    let probes: Vec<&str> = fields
+        .iter()
+        .filter_map(|field| field["field"].as_str())
+        .filter(|field| field.starts_with("startupProbe."))
+        .collect();
+    assert!(
+        !probes.is_empty(),
+        "injected probes of asya-runtime are defaults too"
     );
 }
 

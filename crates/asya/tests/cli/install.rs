@@ -10,7 +10,7 @@ use crate::program::{Folder, Run, names};
 
 const REGISTRY: &str = "registry.example.org/asya";
 
-/// What is typed, the kinds and names that come out in their order, and the reason.
+/// Arguments, kinds and names of the output in their order, and the reason.
 const CASES: [(&str, &[&str], &str); 10] = [
     (
         "install --registry registry.example.org/asya --configuration asya-one-step",

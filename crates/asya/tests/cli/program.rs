@@ -132,7 +132,7 @@ impl Run {
         actor::yaml::documents(&self.output).unwrap()
     }
 
-    /// The documents of a run that must succeed without a word.
+    /// The documents of a run that must succeed with an empty standard error.
     pub(crate) fn rendered(&self) -> Vec<Value> {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""));
         self.documents()

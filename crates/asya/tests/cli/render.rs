@@ -450,7 +450,7 @@ fn invalid_input_is_reported_with_a_hint() {
         ),
         (
             "actor.yaml --xrd actor.yaml",
-            "error: actor.yaml: asya.sh/v1alpha1 AsyncActor \"text-processor\" is no CompositeResourceDefinition",
+            "error: actor.yaml: asya.sh/v1alpha1 AsyncActor \"text-processor\" is not a CompositeResourceDefinition",
         ),
         (
             "actor.yaml --xrd two.yaml",

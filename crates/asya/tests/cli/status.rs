@@ -116,7 +116,7 @@ echo '{"apiVersion": "asya.sh/v1alpha1", "kind": "AsyncActor", "metadata": {"nam
 
 #[test]
 fn an_error_of_kubectl_has_a_hint() {
-    for (fault, hint) in [
+    for (problem, hint) in [
         (
             "error: the server doesn't have a resource type \"asyncactors\"",
             "this cluster lacks a kind that actors need: asya install prints what it needs",
@@ -130,10 +130,10 @@ fn an_error_of_kubectl_has_a_hint() {
             "kubectl auth can-i --list shows what you may read",
         ),
     ] {
-        let script = format!("echo \"{}\" >&2; exit 1", fault.replace('"', "\\\""));
+        let script = format!("echo \"{}\" >&2; exit 1", problem.replace('"', "\\\""));
         let (run, _) = with_kubectl(&script, "status");
-        assert_eq!((run.code, run.output.as_str()), (2, ""), "{fault}");
-        let expected = format!("error: kubectl get asyncactors.asya.sh: {fault}\nhint: {hint}\n");
+        assert_eq!((run.code, run.output.as_str()), (2, ""), "{problem}");
+        let expected = format!("error: kubectl get asyncactors.asya.sh: {problem}\nhint: {hint}\n");
         assert_eq!(run.stderr, expected);
     }
 }

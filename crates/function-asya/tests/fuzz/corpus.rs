@@ -1,4 +1,4 @@
-//! What mutations begin with: the requests of all golden cases.
+//! Corpus of the mutations: the requests of all golden cases.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(crate) fn once_failed() -> Vec<(String, Value)> {
         .collect()
 }
 
-/// What is in a folder, sorted; nothing where there is none.
+/// Entries of a folder, sorted; empty if the folder does not exist.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries

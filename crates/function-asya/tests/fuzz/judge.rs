@@ -1,4 +1,4 @@
-//! What every answer must be, whatever was asked.
+//! Properties of every answer, for any request.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use prost::Message as _;
 /// Most bytes of an answer to an empty request: the runtime script, and defaults.
 const ANSWER_AT_LEAST: usize = 128 << 10;
 /// How much larger than its request an answer may be beside that: what is wrong is reported in a
-/// result and in two conditions, each with its path, and faults of one list with a text each.
+/// result and in two conditions, each with its path, and problems of one list with a text each.
 const GROWTH: usize = 64;
 
 /// Runs the function and says what is wrong with its answer.

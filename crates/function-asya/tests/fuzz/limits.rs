@@ -1,4 +1,4 @@
-//! What a request may cost at most: a function that hangs, or takes all memory, would otherwise end
+//! Limits of time and memory for a request: a function that hangs, or takes all memory, would otherwise end
 //! a run without a message about the request.
 
 use std::process;

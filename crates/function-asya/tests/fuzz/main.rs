@@ -42,7 +42,7 @@ fn check(document: &Value) -> Result<(), String> {
     limits::watched(document, || {
         STEPS.into_iter().chain([ALL]).try_for_each(|(name, run)| {
             let judged = judge::judge(&request, run).and_then(|()| limits::memory());
-            judged.map_err(|fault| format!("{name}: {fault}"))
+            judged.map_err(|problem| format!("{name}: {problem}"))
         })
     })
 }
@@ -68,18 +68,18 @@ proptest! {
 
     #[test]
     fn no_request_breaks_a_function(document in mutated()) {
-        if let Err(fault) = check(&document) {
+        if let Err(problem) = check(&document) {
             let yaml = actor::yaml::write(&document).unwrap_or_default();
-            return Err(TestCaseError::fail(format!("{fault}, for\n{yaml}")));
+            return Err(TestCaseError::fail(format!("{problem}, for\n{yaml}")));
         }
     }
 
     #[test]
     fn one_step_ends_as_six_steps_end(document in mutated()) {
         let judged = mutation::request(&document).map(|request| whole::judge(&request));
-        if let Ok(Err(fault)) = judged {
+        if let Ok(Err(problem)) = judged {
             let yaml = actor::yaml::write(&document).unwrap_or_default();
-            return Err(TestCaseError::fail(format!("{fault}, for\n{yaml}")));
+            return Err(TestCaseError::fail(format!("{problem}, for\n{yaml}")));
         }
     }
 }
@@ -89,7 +89,7 @@ fn most_golden_cases_have_an_actor_for_the_whole_pipeline() {
     let requests = CORPUS.requests.iter();
     let ran = requests.filter(|document| {
         let request = mutation::request(document).unwrap_or_else(|error| panic!("{error}"));
-        let judged = whole::judge(&request).unwrap_or_else(|fault| panic!("{fault}"));
+        let judged = whole::judge(&request).unwrap_or_else(|problem| panic!("{problem}"));
         judged == whole::Judged::Ran
     });
     let (ran, all) = (ran.count(), CORPUS.requests.len());
@@ -104,6 +104,6 @@ fn requests_that_once_failed_do_not_fail_again() {
         mutation::request(&document).unwrap_or_else(|error| panic!("{file}: {error}"));
         let pipeline = mutation::request(&document).map(|request| whole::judge(&request));
         let judged = check(&document).and_then(|()| pipeline.unwrap_or(Ok(whole::Judged::NoActor)));
-        judged.unwrap_or_else(|fault| panic!("{file} ({reason}): {fault}"));
+        judged.unwrap_or_else(|problem| panic!("{file} ({reason}): {problem}"));
     }
 }

@@ -18,10 +18,10 @@ const NUMBERS: [(&str, f64); 3] = [
 /// Stands for a value of no kind at all, which the wire format allows.
 const NO_KIND: &str = "!no-kind";
 
-/// What makes no difference between two requests of the same kind.
+/// Keys whose values make no difference between two requests of the same kind.
 const NOT_MUTATED: [&str; 2] = ["reason", "capabilities"];
 
-/// Keys that steps look for, so that new maps are met too.
+/// Keys that steps read, so that new maps are covered too.
 const KEYS: [&str; 24] = [
     "additionalTriggers",
     "advanced",

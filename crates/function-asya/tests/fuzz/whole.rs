@@ -22,7 +22,7 @@ static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     })
 });
 
-/// Whether a request has an actor that the pipeline can begin with.
+/// True if a request has an actor that the pipeline can begin with.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
     /// Both pipelines ran, and ended the same way.

@@ -3,7 +3,7 @@
 use function_asya::Config;
 use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
 
-/// What a function does with a request.
+/// A function: from a request to a response.
 pub(crate) type Run = fn(RunFunctionRequest) -> RunFunctionResponse;
 
 /// Each step, by the name of its function, in the order of the pipeline.

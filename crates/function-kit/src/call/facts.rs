@@ -1,7 +1,6 @@
-//! The facts of the context, as one call reads them and adds to them.
+//! Reads and writes the facts in the context.
 //!
-//! They stay in the context as they came: who set which field is read only when it is asked for,
-//! and only what has changed is written again.
+//! Origins are parsed only when a step needs them, and only facts that changed are written again.
 
 use std::cell::OnceCell;
 
@@ -16,21 +15,24 @@ use serde_json::{Value, json};
 use super::Call;
 use crate::facts::provenance;
 use crate::value::{self, into_pb};
-use crate::{FACTS_KEY, Note};
+use crate::{FACTS_KEY, Note, PlatformInput};
 
 /// The [`Facts`](crate::Facts) without the origins.
 #[derive(Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct FactsBuffer {
     /// Condition types that a step of this reconcile has returned already.
     pub(super) returned: Vec<String>,
     diagnostics: Vec<Note>,
     /// EnvironmentConfigs that the actor is rendered with.
     environment: Vec<UsedEnvironmentConfig>,
-    /// Who set which field, once it was asked for.
+    removed: Vec<Location>,
+    /// Platform settings of the input of resolve-flavors.
+    pub(super) platform_input: Option<PlatformInput>,
+    /// Origins of the fields, once a step has read them.
     #[serde(skip)]
     origins: OnceCell<Provenance>,
-    /// What differs from the context.
+    /// Differences from the context.
     #[serde(skip)]
     changed: Changed,
 }
@@ -44,7 +46,7 @@ struct Changed {
 }
 
 impl FactsBuffer {
-    /// What the context holds; nothing where that has another form.
+    /// Facts in the context; empty if the context has none or they have another form.
     pub(super) fn read(context: Option<&Struct>) -> Self {
         let facts = context.and_then(|context| value::map(context, &[FACTS_KEY]));
         facts
@@ -87,12 +89,14 @@ impl FactsBuffer {
             ("returned", json!(self.returned)),
             ("diagnostics", json!(self.diagnostics)),
             ("environment", json!(self.environment)),
+            ("removed", json!(self.removed)),
+            ("platformInput", json!(self.platform_input)),
         ];
         for (key, value) in lists.into_iter().chain(origins.map(|it| ("origins", it))) {
             let is_empty = match &value {
                 Value::Array(items) => items.is_empty(),
                 Value::Object(fields) => fields.is_empty(),
-                _ => false,
+                other => other.is_null(),
             };
             if is_empty {
                 facts.fields.remove(key);
@@ -139,12 +143,24 @@ impl Call {
         self.facts.changed.lists = true;
     }
 
-    /// The document and field that gave `path` of the resolved spec.
-    pub fn locate(&self, path: &FieldPath) -> Location {
-        Location::in_spec(self.origins(), path)
+    /// Sets the items of flavors' lists that were removed before the merge.
+    pub fn set_removed(&mut self, removed: Vec<Location>) {
+        self.facts.removed = removed;
+        self.facts.changed.lists = true;
     }
 
-    /// Who set the field at `path` of the resolved spec, as a message names them.
+    /// Sets the platform settings that this step's input gives.
+    pub fn set_platform_input(&mut self, input: Option<PlatformInput>) {
+        self.facts.platform_input = input;
+        self.facts.changed.lists = true;
+    }
+
+    /// The document and field that gave `path` of the resolved spec.
+    pub fn locate(&self, path: &FieldPath) -> Location {
+        Location::in_spec(self.origins(), path).before_removal(&self.facts.removed)
+    }
+
+    /// Origin of the field at `path` of the resolved spec, as a message names it.
     pub fn origin(&self, path: &FieldPath) -> String {
         self.locate(path).source.to_string()
     }

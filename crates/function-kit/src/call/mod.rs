@@ -34,13 +34,13 @@ pub fn run(
     step: impl FnOnce(&mut Call) -> Result<(), StepError>,
 ) -> RunFunctionResponse {
     let mut call = Call::new(request);
-    if let Err(fault) = step(&mut call) {
-        call.fail(&fault);
+    if let Err(problem) = step(&mut call) {
+        call.fail(&problem);
     }
     call.into_response()
 }
 
-/// A Fatal response that says nothing else, for a request that no step can be called with.
+/// A Fatal response without state, for a request that no step can be called with.
 pub fn fatal(message: &str) -> RunFunctionResponse {
     RunFunctionResponse {
         results: vec![FunctionResult {
@@ -106,7 +106,7 @@ impl Call {
         &self.xr
     }
 
-    /// Who a log line is about, unchecked.
+    /// The actor that a log line is about, unchecked.
     pub fn subject(&self) -> Subject {
         Subject::read(&self.xr)
     }
@@ -253,7 +253,7 @@ impl Call {
         self.requests.resource(key, kind, name, namespace)
     }
 
-    /// What was fetched under `key` because the Composition asked for it.
+    /// Objects under `key` that the Composition required.
     pub fn bootstrap_requirement(&self, key: &str) -> Option<Vec<&Struct>> {
         self.requests.fetched(key)
     }
@@ -263,7 +263,7 @@ impl Call {
         self.requests.schema(key, api_version, kind)
     }
 
-    /// Whether Crossplane says that it can do that.
+    /// Returns whether Crossplane announces this capability.
     pub fn has_capability(&self, capability: Capability) -> bool {
         self.capabilities.contains(&(capability as i32))
     }
@@ -343,7 +343,7 @@ impl Call {
         }
     }
 
-    /// Whether this reconcile has that condition already.
+    /// Returns whether this reconcile has that condition already.
     fn is_returned(&self, r#type: ConditionType) -> bool {
         let name = r#type.as_str();
         // The other conditions are the last step's. Where the context names one, it

@@ -33,7 +33,7 @@ pub const ASKED_KEY: &str = "asya.sh/asked";
 /// One of several steps.
 pub type Step<'a> = Box<dyn Fn(&mut Call) -> Result<(), StepError> + 'a>;
 
-/// Runs several steps, one after the other. `choose` says which, from the request; all
+/// Runs several steps, one after the other. `choose` selects them from the request; all
 /// of them read the same input.
 pub fn run_steps<'a>(
     request: RunFunctionRequest,
@@ -62,7 +62,7 @@ pub fn run_steps<'a>(
 }
 
 impl Call {
-    /// What the call before this one asked for in vain. It is for nobody else.
+    /// Requirements of the call before this one that do not exist. No other step reads it.
     fn take_asked(&mut self) -> Questions {
         let context = self.context.as_mut();
         let asked = context.and_then(|context| context.fields.remove(ASKED_KEY));
@@ -71,7 +71,7 @@ impl Call {
             .unwrap_or_default()
     }
 
-    /// Runs the steps, and says whether all of them have run and know all they ask for.
+    /// Runs the steps; returns whether all of them have run with everything that they require.
     fn run_each(&mut self, steps: &[Step], asked_before: &Questions) -> Result<bool, StepError> {
         let mut ttl_seconds = 0;
         for step in steps {
@@ -106,7 +106,7 @@ struct Questions {
 }
 
 impl Questions {
-    /// What is asked for and not answered.
+    /// Requirements without an answer.
     fn open(requests: &Requests) -> Self {
         let asked = &requests.asked;
         let resources = asked.resources.keys().chain(asked.extra_resources.keys());
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_crossplane_never_answers_costs_nobody_an_object() {
+    fn unanswered_requirements_delete_no_object() {
         for mute in ["one", "two"] {
             let answers = calls(&["one", "two"], &[mute], |request| {
                 run_steps(request, |_| Ok(vec![asking("one"), asking("two")]))
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_ends_the_steps_and_what_was_returned_stays() {
+    fn an_error_ends_the_steps_and_keeps_their_conditions() {
         let ran = RefCell::new(false);
         let answer = run_steps(RunFunctionRequest::default(), |_| {
             let faulty: Step = Box::new(|_| {

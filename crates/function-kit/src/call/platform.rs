@@ -1,6 +1,6 @@
 //! The platform's settings, as resolve-flavors hands them on and a step's input changes them.
 
-use actor::diagnostic::{Code, Diagnostic, Location};
+use actor::diagnostic::{Code, Diagnostic, Location, Source};
 use actor::platform::Platform;
 use actor::status::{ConditionType, StatusReason};
 use merge::{FieldPath, Segment};
@@ -57,7 +57,16 @@ impl Call {
     pub fn locate_setting(&self, path: &FieldPath) -> Location {
         let input = self.input::<CommonInput>().ok();
         let input = input.and_then(|input| input.platform);
-        locate_setting(self.handed_on_platform().as_ref(), input.as_ref(), path)
+        let handed_on = self.handed_on_platform();
+        let found = locate_setting(handed_on.as_ref(), input.as_ref(), path);
+        match &self.facts.platform_input {
+            // What resolve-flavors handed on may come from its own input.
+            Some(first) if found.source == Source::Platform => {
+                let base = handed_on.filter(|_| !first.alone);
+                locate_setting(base.as_ref(), Some(&first.settings), path)
+            }
+            _ => found,
+        }
     }
 }
 
@@ -106,9 +115,56 @@ fn depth(document: &Map<String, Value>, path: &FieldPath) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use function_proto::v1::RunFunctionRequest;
     use serde_json::json;
 
     use super::*;
+    use crate::FACTS_KEY;
+    use crate::value::json_to_struct;
+
+    #[test]
+    fn later_steps_find_settings_of_the_first_steps_input_there() {
+        let locate = |alone: bool, path: [&str; 2]| {
+            let context = json!({
+                PLATFORM_KEY: {"transports": {"mq": {}, "sqs": {}}, "runtime": {"version": "1"}},
+                FACTS_KEY: {"platformInput": {"settings": {"transports": {"mq": {}}}, "alone": alone}},
+            });
+            let request = RunFunctionRequest {
+                context: context.as_object().map(json_to_struct),
+                ..RunFunctionRequest::default()
+            };
+            Call::new(request).locate_setting(&path.into())
+        };
+        let cases = [
+            (
+                false,
+                ["transports", "mq"],
+                Location::input(["platform", "transports", "mq"]),
+                "the input's",
+            ),
+            (
+                false,
+                ["transports", "sqs"],
+                Location::platform(["data", "transports", "sqs"]),
+                "the EnvironmentConfig's",
+            ),
+            (
+                false,
+                ["runtime", "version"],
+                Location::platform(["data", "runtime", "version"]),
+                "not in the input",
+            ),
+            (
+                true,
+                ["sidecar", "image"],
+                Location::input(["platform", "sidecar", "image"]),
+                "there is no EnvironmentConfig",
+            ),
+        ];
+        for (alone, path, expected, reason) in cases {
+            assert_eq!(locate(alone, path), expected, "{reason}");
+        }
+    }
 
     #[test]
     fn a_setting_is_found_in_the_document_that_gives_it() {

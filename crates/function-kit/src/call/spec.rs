@@ -43,7 +43,7 @@ impl Call {
         }
     }
 
-    /// Whether the resolved spec has that top-level field, which [`Spec`] may not know.
+    /// Returns whether the resolved spec has that top-level field, which [`Spec`] may not know.
     pub fn spec_has(&self, field: &str) -> bool {
         let own = || value::map(&self.xr, &["spec"]);
         let value = self
@@ -114,7 +114,7 @@ impl Call {
     }
 }
 
-/// Whether fields of the spec are there under other names.
+/// Returns whether fields of the spec are there under other names.
 fn has_aliases(spec: &Struct) -> bool {
     let scaling = value::map(spec, &["scaling"]);
     scaling.is_some_and(|scaling| {
@@ -138,7 +138,7 @@ fn alias_error(error: &AliasError) -> StepError {
     )
 }
 
-/// A spec says what runs in no way, or in two. `locate` finds a top-level field.
+/// The error for a spec with none of the three forms, or with two. `locate` finds a top-level field.
 fn form_error(error: &FormError, locate: impl Fn(&str) -> Location) -> StepError {
     let location = match error.field() {
         Some(field) => locate(field),

@@ -1,4 +1,4 @@
-//! What every Fatal answer contains, stated once.
+//! Checks of every Fatal answer, stated once.
 //!
 //! The response file of such an answer has, in place of results and conditions:
 //! ```yaml
@@ -34,7 +34,7 @@ pub(super) struct Given {
 /// as it is.
 ///
 /// # Errors
-/// What is missing or differs.
+/// Missing or different parts.
 pub(super) fn condense(response: &mut Value, given: &Given) -> Result<(), String> {
     let Some(results) = response.get("results").and_then(Value::as_array).cloned() else {
         return Ok(());
@@ -166,7 +166,7 @@ fn check_returned(response: &Value, facts: &Value, given: &Given) -> Result<(), 
     }
 }
 
-/// What of the context is particular.
+/// Part of the context that is particular to the case.
 fn context(response: &Value, given: &Given, others: &[Note]) -> Map<String, Value> {
     let mut context = response["context"].as_object().cloned().unwrap_or_default();
     if let Some(Value::Object(facts)) = context.get_mut(FACTS_KEY) {

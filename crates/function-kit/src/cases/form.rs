@@ -27,7 +27,7 @@ use serde_json::{Map, Value, json};
 
 use crate::value::{json_to_struct, struct_to_json};
 
-/// What Crossplane 2.3 says that it can do.
+/// Capabilities that Crossplane 2.3 announces.
 const CAPABILITIES: [Capability; 5] = [
     Capability::Capabilities,
     Capability::RequiredResources,

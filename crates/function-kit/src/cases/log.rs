@@ -1,4 +1,4 @@
-//! What a function logs, for tests that read it.
+//! Log of a function, for tests.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// What was written so far.
+    /// Lines so far.
     pub fn text(&self) -> String {
         let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()

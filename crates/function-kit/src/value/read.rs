@@ -55,7 +55,7 @@ impl<'de> Deserializer<'de> for Fields<'de> {
     }
 }
 
-/// What a map or a list holds.
+/// Items of a map or a list.
 #[derive(Clone, Copy)]
 struct Field<'a>(&'a Value);
 
@@ -82,7 +82,7 @@ impl<'de> Deserializer<'de> for Field<'de> {
         }
     }
 
-    /// Of a list, serde would take the items for the struct's fields.
+    /// Refuses a list: serde would take its items for the struct's fields.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
@@ -133,7 +133,7 @@ impl<'de> IntoDeserializer<'de, Mismatch> for Field<'de> {
     }
 }
 
-/// Whether the value is null, also as JSON, which has no infinite numbers.
+/// Returns whether the value is null, also as JSON, which has no infinite numbers.
 fn is_null(value: &Value) -> bool {
     match &value.kind {
         None | Some(Kind::NullValue(_)) => true,
@@ -151,7 +151,7 @@ mod tests {
     use crate::value::{into_struct, struct_to_json};
 
     #[test]
-    fn what_is_read_is_what_is_read_by_way_of_json() {
+    fn direct_reading_equals_reading_through_json() {
         let cases = [
             (json!({}), true, "nothing"),
             (

@@ -23,11 +23,11 @@ pub(crate) struct QueueTrigger {
     pub(crate) platform_authentication: Option<TriggerAuthenticationRef>,
     /// The container whose environment metadata refers to, if any does.
     pub(crate) environment_of: Option<&'static str>,
-    /// Whether messages in work are known to be left out of the count.
+    /// True if messages in work are known to be left out of the count.
     pub(crate) leaves_out_work: bool,
 }
 
-/// With whose credentials KEDA counts.
+/// Credentials with which KEDA counts messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Access {
     /// The identity provider of KEDA's own pod, in place of Secrets.
@@ -49,7 +49,7 @@ pub(crate) struct Queue<'a> {
 }
 
 impl QueueTrigger {
-    /// The trigger on `queue`. `has_sidecar` says whether KEDA can read the environment
+    /// The trigger on `queue`. `has_sidecar`: whether KEDA can read the environment
     /// of the sidecar in all that it scales.
     pub(crate) fn of(transport: &Transport, queue: &Queue<'_>, has_sidecar: bool) -> Self {
         let mut trigger = match &transport.config {

@@ -78,7 +78,7 @@ mod tests {
     use actor::transport::Tls;
 
     #[test]
-    fn the_url_says_how_where_and_which_vhost() {
+    fn the_url_contains_protocol_host_and_vhost() {
         let broker = |vhost: Option<&str>, management: Option<&str>, tls| RabbitMq {
             host: "mq".to_owned(),
             vhost: vhost.map(str::to_owned),

@@ -69,7 +69,7 @@ pub(super) fn check(call: &Call, scaling: &Scaling) -> Vec<Diagnostic> {
             error(
                 "formula",
                 format!(
-                    "scaling.advanced.formula ({origin}) uses {name:?}, which is no trigger that a formula can use"
+                    "scaling.advanced.formula ({origin}) uses {name:?}, which is not a trigger that a formula can use"
                 ),
                 format!("there are {known}"),
             )

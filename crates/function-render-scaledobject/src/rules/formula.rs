@@ -19,7 +19,7 @@ const WORDS: [&str; 13] = [
     "startsWith",
     "endsWith",
 ];
-/// What makes names of a formula's own: variables, closures, texts, pipes.
+/// Syntax that defines names in a formula: variables, closures, texts, pipes.
 const BEYOND: [&str; 8] = ["let ", "{", "#", "$", "|", "\"", "'", "`"];
 
 /// The names that `formula` uses, functions and fields apart. None are returned for a
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_from_everything_else() {
+    fn names_in_a_formula_are_found() {
         let cases: [(&str, &[&str], &str); 8] = [
             ("queue", &["queue"], "a name"),
             (

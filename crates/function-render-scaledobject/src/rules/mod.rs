@@ -1,4 +1,4 @@
-//! What KEDA would refuse, checked here first.
+//! Checks of KEDA's webhook, made here first.
 //!
 //! A refusal by KEDA's webhook or by the schema of its objects aborts Crossplane's
 //! whole reconcile, without a condition that would say why. Source of the rules: KEDA,

@@ -33,7 +33,7 @@ impl<'a> Trigger<'a> {
         self.text("name")
     }
 
-    /// Whether it reads a resource of the target's pods, which the HPA does itself.
+    /// Returns whether it reads a resource of the target's pods, which the HPA does itself.
     pub(super) fn reads_pods(&self) -> bool {
         self.is_any_of(&["cpu", "memory"])
     }
@@ -43,7 +43,7 @@ impl<'a> Trigger<'a> {
     }
 }
 
-/// What is wrong with one trigger: the field in it, and the message.
+/// Problem of one trigger: its field, and the message.
 type Problem = (&'static str, String);
 
 /// Kind of the credentials that belong to the whole cluster.

@@ -26,7 +26,7 @@ pub(crate) struct Absences {
 /// One object that is not as desired.
 #[derive(Debug)]
 pub(crate) struct MissingObject {
-    /// What it is to the actor.
+    /// Role of the object.
     pub(crate) part: Part,
     /// Its kind and name.
     object: String,
@@ -50,12 +50,12 @@ enum Why {
 }
 
 impl MissingObject {
-    /// Whether it is another actor's.
+    /// Returns whether it is another actor's.
     pub(crate) fn is_other_actors(&self) -> bool {
         matches!(self.why, Why::OtherActors { .. })
     }
 
-    /// Whether it belongs to a deleted actor of the same name.
+    /// Returns whether it belongs to a deleted actor of the same name.
     pub(crate) fn is_predecessors(&self) -> bool {
         self.why == Why::Predecessors
     }
@@ -72,7 +72,7 @@ impl MissingObject {
         }
     }
 
-    /// What is the matter with all of these, in one line; empty for none.
+    /// Problems of all these objects, in one line; empty without problems.
     pub(crate) fn message(lacks: &[&Self]) -> String {
         let alike = lacks.chunk_by(|one, next| one.why == next.why);
         let messages: Vec<String> = alike
@@ -213,7 +213,7 @@ fn why(call: &mut Call, identity: &Identity, unsynced: &Unsynced, suspect: &Susp
     }
 }
 
-/// Whether the object belongs to an actor of that name and is being deleted.
+/// Returns whether the object belongs to an actor of that name and is being deleted.
 fn is_deleted_of(object: Option<&Struct>, actor: &ActorName) -> bool {
     object.is_some_and(|object| {
         value::at(object, &["metadata", "deletionTimestamp"]).is_some()
@@ -221,7 +221,7 @@ fn is_deleted_of(object: Option<&Struct>, actor: &ActorName) -> bool {
     })
 }
 
-/// Whether Crossplane has a reference to the object. In a legacy XR references lie
+/// Returns whether Crossplane has a reference to the object. In a legacy XR references lie
 /// in `spec` itself.
 fn has_reference(xr: &Struct, legacy: bool, suspect: &Suspect) -> bool {
     let path: &[&str] = if legacy {
@@ -252,7 +252,7 @@ fn controller(object: &Struct) -> Option<&Struct> {
         .find(|owner| value::boolean(owner, &["controller"]) == Some(true))
 }
 
-/// Whether that kind is an actor: a namespaced XR, or the XR behind a claim.
+/// Returns whether that kind is an actor: a namespaced XR, or the XR behind a claim.
 fn is_actor(api_version: &str, kind: &str) -> bool {
     let group = api_version.split_once('/').map(|(group, _)| group);
     group == Some(actor::GROUP) && kind.strip_prefix('X').unwrap_or(kind) == actor::KIND

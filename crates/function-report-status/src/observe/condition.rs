@@ -30,7 +30,7 @@ impl<'a> Condition<'a> {
         })
     }
 
-    /// Whether the object's condition of that type is True.
+    /// Returns whether the object's condition of that type is True.
     pub(super) fn holds(object: &Struct, r#type: &str) -> bool {
         Condition::of(object, r#type).is_some_and(|condition| condition.status == Some(true))
     }

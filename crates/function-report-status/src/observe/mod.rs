@@ -1,4 +1,4 @@
-//! What a reconcile can know of an actor, read once from the request into types.
+//! Observed state of an actor, read once from the request into types.
 
 use actor::binding::RESOURCE_NAME as BINDING;
 use actor::health::{AtProvider, RESOURCE_NAME as HEALTH};
@@ -25,12 +25,12 @@ pub(crate) use scaler::{Scaler, State};
 pub(crate) use target::Target;
 pub(crate) use workload::Workload;
 
-/// What a reconcile can know of an actor.
+/// Observed state of an actor.
 #[derive(Debug)]
 pub(crate) struct Observation {
-    /// Whether the actor is being deleted.
+    /// True if the actor is being deleted.
     pub(crate) is_deleted: bool,
-    /// Whether KEDA is to scale it.
+    /// True if KEDA is to scale it.
     pub(crate) scales: bool,
     /// Fewest and most replicas that there may be.
     pub(crate) bounds: Option<(u32, u32)>,
@@ -44,7 +44,7 @@ pub(crate) struct Observation {
     pub(crate) scaler: ObservedObject<Scaler>,
     /// The `ScaledObject` of the target beside it.
     pub(crate) target_scaler: ObservedObject<Scaler>,
-    /// What the provider reports about its pods.
+    /// State of its pods, as the provider reports it.
     pub(crate) health: AtProvider,
     /// In mode Binding, the workload it works on.
     pub(crate) target: Option<Target>,
@@ -52,7 +52,7 @@ pub(crate) struct Observation {
     pub(crate) lacks: Vec<MissingObject>,
     /// Composition-resource names of the objects that this reconcile creates.
     pub(crate) awaited: Vec<String>,
-    /// What earlier steps have noticed.
+    /// Diagnostics of earlier steps.
     pub(crate) notes: Vec<Note>,
     /// Conditions that the actor has already.
     pub(crate) shown: Vec<ConditionType>,
@@ -74,7 +74,7 @@ pub(crate) enum ObservedObject<T> {
 pub(crate) struct Problem {
     /// Reason, for a condition.
     pub(crate) reason: String,
-    /// What is the matter, in one line.
+    /// Problem, in one line.
     pub(crate) message: String,
 }
 
@@ -169,7 +169,7 @@ impl Observation {
             .or_else(|| reported.map(|reported| reported.replicas))
     }
 
-    /// Whether a pod of the present revision is certainly ready: more are ready
+    /// Returns whether a pod of the present revision is certainly ready: more are ready
     /// than there are of former revisions.
     pub(crate) fn current_pod_is_ready(&self) -> bool {
         let reported = self
@@ -180,12 +180,12 @@ impl Observation {
         self.ready().is_some_and(|ready| ready > outdated)
     }
 
-    /// Whether a pod has ever been ready.
+    /// Returns whether a pod has ever been ready.
     pub(crate) fn was_ever_ready(&self) -> bool {
         self.health.ever_ready || self.ready().is_some_and(|ready| ready > 0)
     }
 
-    /// Whether the queue can take messages.
+    /// Returns whether the queue can take messages.
     pub(crate) fn queue_is_ready(&self) -> bool {
         match &self.queue {
             ObservedObject::Present(queue) => queue.ready,

@@ -9,9 +9,9 @@ use super::condition::Condition;
 /// The observed Queue.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    /// Whether it can take messages.
+    /// True if it can take messages.
     pub(crate) ready: bool,
-    /// What is wrong with it. A queue that is being made is progress, no problem.
+    /// Problem of the queue. A queue that is being created is progress, not a problem.
     pub(crate) problem: Option<Problem>,
     /// Why messages wait, where no ready pod consumes it.
     pub(crate) unconsumed: Option<String>,
@@ -67,7 +67,7 @@ impl Queue {
     }
 }
 
-/// What is wrong with a queue that works all the same, in the provider's words.
+/// Problem with which the queue still works, in the provider's message.
 fn flags(object: &Struct, name: &str) -> Option<String> {
     let raised: Vec<String> = actor::queue::FLAGS
         .into_iter()

@@ -9,17 +9,17 @@ use super::condition::Condition;
 /// `pkg/scaling/executor`.
 #[derive(Debug)]
 pub(crate) struct Scaler {
-    /// What KEDA says of it.
+    /// State that KEDA reports.
     pub(crate) state: State,
-    /// Whether there is work; none where KEDA does not know.
+    /// True if there is work; none where KEDA does not know.
     pub(crate) active: Option<bool>,
-    /// Whether an annotation makes KEDA leave the replicas alone.
+    /// True if an annotation makes KEDA leave the replicas alone.
     pub(crate) paused: bool,
-    /// What else KEDA says.
+    /// Other messages of KEDA.
     pub(crate) remarks: Vec<String>,
 }
 
-/// What KEDA says of a `ScaledObject`.
+/// State of a `ScaledObject`, as KEDA reports it.
 #[derive(Debug)]
 pub(crate) enum State {
     /// Nothing yet.

@@ -10,7 +10,7 @@ use super::Problem;
 use super::condition::Condition;
 
 /// Reasons for which a binding is not ready though nothing is wrong with it. Why the
-/// target is not found, condition `TargetResolved` says.
+/// target is not found, condition `TargetResolved` reports it.
 const IN_PROGRESS: [&str; 5] = [
     reason::CREATING,
     reason::CONFLICT,
@@ -28,7 +28,7 @@ const EMPTY_WORDS: [&str; 6] = [
     reason::REFUSED,
 ];
 
-/// What the observed `WorkloadBinding` says of its target.
+/// State of the target, as the observed `WorkloadBinding` reports it.
 #[derive(Debug, Default)]
 pub(crate) struct Target {
     /// The workload that was found.
@@ -67,7 +67,7 @@ impl Target {
                     reason::NO_WORKLOAD,
                 ]),
             });
-        // What keeps it from being ready says more than that a reconcile has failed.
+        // The reason for not being ready is more specific than a failed reconcile.
         let problem = unready
             .filter(|unready| !IN_PROGRESS.contains(&unready.reason))
             .or_else(|| unsynced.filter(|_| absence.is_none()))
@@ -98,7 +98,7 @@ impl Target {
     }
 }
 
-/// Whether the provider knows pods that have an earlier template.
+/// Returns whether the provider knows pods that have an earlier template.
 fn rolls_out(object: &Struct, known: &AtProvider) -> bool {
     let strategy = value::text(object, &["spec", "forProvider", "strategy"]);
     let generation = value::integer(object, &["metadata", "generation"]);

@@ -1,4 +1,4 @@
-//! What the XR's `Synced` says of single objects.
+//! Single objects that the XR's condition `Synced` names.
 //!
 //! It is about the reconcile before this one; Crossplane makes another when it has
 //! changed.
@@ -7,10 +7,10 @@ use actor::health::quote;
 use function_kit::value;
 use pbjson_types::Struct;
 
-/// What `Synced` says of single objects.
+/// Single objects that `Synced` names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unsynced {
-    /// Nothing. So it is also after a fault of the pipeline's, which this reconcile has
+    /// Nothing. So it is also after a problem of the pipeline's, which this reconcile has
     /// got over, or it would not be here.
     Nothing,
     /// These were refused; where `more`, others as well that are not named.
@@ -55,7 +55,7 @@ impl Unsynced {
         failed.unwrap_or(Self::Nothing)
     }
 
-    /// Whether it names the composed object.
+    /// Returns whether it names the composed object.
     pub(super) fn names(&self, resource: &str) -> bool {
         match self {
             Self::Nothing => false,
@@ -64,12 +64,12 @@ impl Unsynced {
         }
     }
 
-    /// Whether the reconcile ended before every object was applied.
+    /// Returns whether the reconcile ended before every object was applied.
     pub(super) fn cut_the_pass_short(&self) -> bool {
         matches!(self, Self::Failed { .. })
     }
 
-    /// Whether it may mean the composed object, named or not.
+    /// Returns whether it may mean the composed object, named or not.
     pub(super) fn may_name(&self, resource: &str) -> bool {
         self.names(resource) || matches!(self, Self::Refused { more: true, .. })
     }

@@ -11,18 +11,18 @@ use super::{Problem, name_of};
 pub(crate) struct Workload {
     /// Replicas that its spec asks for.
     pub(crate) asked: Option<u32>,
-    /// What its controller has reported; none before it has.
+    /// State that its controller reports; none before the first report.
     pub(crate) reported: Option<Reported>,
-    /// Whether a new revision is being rolled out.
+    /// True if a new revision is being rolled out.
     pub(crate) rolls_out: bool,
-    /// What is wrong with the workload itself, not with its pods.
+    /// Problem of the workload itself, not of its pods.
     pub(crate) problem: Option<Problem>,
 }
 
-/// What a workload's controller has reported.
+/// State of a workload, as its controller reports it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reported {
-    /// Whether it is about the present spec.
+    /// True if it is about the present spec.
     pub(crate) is_current: bool,
     /// Pods of any revision.
     pub(crate) replicas: u32,
@@ -63,7 +63,7 @@ fn reported(object: &Struct) -> Option<Reported> {
     })
 }
 
-/// Whether the controller reports a rollout that is not complete. A Deployment's condition
+/// Returns whether the controller reports a rollout that is not complete. A Deployment's condition
 /// `Progressing` keeps the reason `NewReplicaSetAvailable` after a rollout, also while it scales.
 fn rolls_out(object: &Struct) -> bool {
     const UNDER_WAY: [&str; 3] = [

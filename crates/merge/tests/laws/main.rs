@@ -32,7 +32,7 @@ fn position(name: &str) -> usize {
     name.parse().expect("layers are named by their position")
 }
 
-/// What `document` has at `path`.
+/// Value of `document` at `path`.
 fn at<'a>(document: &'a Document, path: &FieldPath) -> Option<&'a Value> {
     let (first, rest) = path.segments().split_first()?;
     let Segment::Key(field) = first else {
@@ -237,7 +237,7 @@ proptest! {
     }
 
     #[test]
-    fn conflicts_are_sorted_and_each_is_told_once(layers in layers()) {
+    fn conflicts_are_sorted_and_unique(layers in layers()) {
         let Err(conflicts) = merge_all(&layers, None) else { return Ok(()) };
         let keys: Vec<_> = conflicts
             .iter()

@@ -1,4 +1,4 @@
-//! What becomes of the desired state.
+//! Tests of composing: from the desired state to objects.
 
 use super::*;
 
@@ -225,7 +225,7 @@ fn the_status_is_the_desired_one_with_every_condition() {
 }
 
 #[test]
-fn results_are_told_as_crossplane_tells_them() {
+fn results_have_the_wording_of_crossplane() {
     let result = |severity: &str, reason: Value| json!({"severity": severity, "message": "m", "reason": reason});
     let answer = json!({"results": [
         result("SEVERITY_NORMAL", json!(null)),
@@ -252,7 +252,7 @@ fn results_are_told_as_crossplane_tells_them() {
 }
 
 #[test]
-fn the_full_xr_is_the_users_with_what_is_written_laid_over() {
+fn the_full_xr_merges_the_written_fields_into_the_users() {
     let mut xr = actor();
     xr["metadata"]["labels"] = json!({"team": "nlp"});
     xr["spec"] = json!({"image": "a:1", "crossplane": {"compositionRef": {"name": "actors"}}});
@@ -288,7 +288,7 @@ fn the_full_xr_is_the_users_with_what_is_written_laid_over() {
 }
 
 #[test]
-fn what_could_not_be_applied_is_refused() {
+fn objects_that_cannot_be_applied_are_refused() {
     let controlled = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
         "ownerReferences": [{"kind": "Deployment", "name": "d", "uid": "u", "controller": true}],
     }});

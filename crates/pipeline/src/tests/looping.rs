@@ -1,4 +1,4 @@
-//! What a function is given, and how often it is called.
+//! Tests of the loop: requests of functions, and how often they are called.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn fetched(request: &Value, field: &str) -> Value {
 }
 
 #[test]
-fn a_function_sees_the_xr_with_what_crossplane_adds() {
+fn a_function_gets_the_xr_with_the_fields_of_crossplane() {
     let mut xr = actor();
     xr["metadata"]["generation"] = json!(4);
     xr["metadata"]["labels"] = json!({"team": "nlp"});
@@ -154,7 +154,7 @@ fn a_function_that_never_stops_asking_is_stopped() {
 }
 
 #[test]
-fn what_is_asked_for_is_fetched_and_bootstrap_requirements_stay() {
+fn requirements_are_fetched_and_bootstrap_requirements_stay() {
     let mut inputs = inputs(actor());
     inputs.required = vec![
         environment_config("platform", "x"),
@@ -218,7 +218,7 @@ fn what_is_asked_for_is_fetched_and_bootstrap_requirements_stay() {
 }
 
 #[test]
-fn a_step_gets_what_the_one_before_it_left() {
+fn a_step_gets_state_and_context_of_the_previous_one() {
     let mut inputs = inputs(actor());
     let step = |name: &str| json!({"step": name, "functionRef": {"name": name}});
     inputs.composition = composition("AsyncActor", json!([step("first"), step("second")]));
@@ -272,7 +272,7 @@ fn a_fatal_result_ends_the_pipeline_at_once() {
 }
 
 #[test]
-fn a_function_that_is_not_there_is_found_out_before_any_other_runs() {
+fn an_unknown_function_is_refused_before_any_other_runs() {
     let mut inputs = inputs(actor());
     let step =
         |name: &str, function: &str| json!({"step": name, "functionRef": {"name": function}});

@@ -17,7 +17,7 @@ use crate::timings::Timings;
 /// Reasons of `Ready` that are set only after the template was applied.
 const APPLIED: [&str; 3] = [reason::AVAILABLE, reason::CONFLICT, reason::GAVE_UP];
 
-/// What the decision depends on.
+/// Inputs of the decision.
 #[derive(Debug, Clone, Copy)]
 pub struct DecideInput<'a> {
     /// Generation of the binding.

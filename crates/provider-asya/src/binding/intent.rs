@@ -8,7 +8,7 @@ use actor::binding::ObjectReference;
 use actor::labels::{BOUND_TO, MANAGED_BY};
 use serde_json::{Map, Value, json};
 
-/// What is injected into workloads for one actor.
+/// Additions to workloads for one actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addition<'a> {
     /// Namespace of actor and workload.

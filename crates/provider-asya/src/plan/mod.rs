@@ -11,12 +11,12 @@ use crate::owner::OwnerTag;
 use crate::policies::Policies;
 use crate::transport::{Drift, DriftKind, Observation, ObservedQueue, Ownership};
 
-/// What the decision depends on.
+/// Inputs of the decision.
 #[derive(Debug)]
 pub struct PlanInput<'a> {
     /// Name of the queue.
     pub name: &'a str,
-    /// What was observed.
+    /// Observed state.
     pub observation: &'a Observation,
     /// The owner tag of this object.
     pub owner_tag: &'a OwnerTag,
@@ -28,7 +28,7 @@ pub struct PlanInput<'a> {
     pub is_new: bool,
     /// Whether a creation was begun and no success was recorded.
     pub is_incomplete: bool,
-    /// What deletion waits for, where the object is being deleted.
+    /// Blockers of the deletion, if the object is being deleted.
     pub deletion: Option<Deletion>,
     /// Time since settings were written; none where this process wrote none.
     pub since_update: Option<Duration>,
@@ -61,7 +61,7 @@ pub enum Adoption {
     Allowed,
 }
 
-/// What the deletion of an object waits for.
+/// Blockers of the deletion of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deletion {
     /// Whether the object has finalizers of other programs.
@@ -91,7 +91,7 @@ pub enum Step {
     Refuse(Refusal),
 }
 
-/// What a reconcile waits for.
+/// Events that a reconcile waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Waiting {
     /// Visibility of a new queue.

@@ -4,7 +4,7 @@
 //! carry `kaito.sh/workspace`. Service `<workspace>`, port 80, leads to pod 0, which
 //! serves for all nodes of the model. A Workspace has no `spec`: `inference` and
 //! `tuning` are at the top, and tuning makes a Job. From 0.8 on KAITO deletes a
-//! Deployment of the Workspace's name, whoever owns it, so a Deployment is read only
+//! Deployment of the Workspace's name, whatever its owner, so a Deployment is read only
 //! where there is no StatefulSet, and used only where the Workspace controls it.
 //! Source: kaito-project/kaito v0.12, `pkg/workspace/controllers/workspace_controller.go`,
 //! `pkg/workspace/manifests/manifests.go`, `api/v1beta1/workspace_types.go`.

@@ -1,7 +1,7 @@
 //! KServe's InferenceService: Deployment `<name>-predictor` in Standard mode, a Service
 //! of Knative's with that name in Knative mode.
 //!
-//! `status.deploymentMode` says which, under names that have changed: `RawDeployment`
+//! `status.deploymentMode` contains the mode, under names that have changed: `RawDeployment`
 //! is Standard, `Serverless` Knative. An older KServe does not write it: then the
 //! annotation counts, and without one whichever of the two exists, because the default
 //! is in KServe's own configuration. Both have the InferenceService as controller.

@@ -32,9 +32,9 @@ pub(super) struct Maker {
     pub(super) conditions: &'static [&'static str],
 }
 
-/// What exists under the name that the target's controller would give.
+/// Object under the name that the target's controller would give.
 pub(super) enum Behind<'a> {
-    /// What that controller has made.
+    /// Object of that controller.
     Made(&'a Value),
     /// Another object of that name.
     Foreign(&'a Value),
@@ -64,7 +64,7 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// What exists under that name.
+    /// Object of that name.
     pub(super) fn behind(
         &self,
         results: &'a QueryResults,
@@ -130,7 +130,9 @@ impl<'a> Target<'a> {
     pub(super) fn waits(&self, maker: &Maker, what: &str) -> Unresolved {
         let target = self.reference();
         let why = match failing_condition(self.object, maker.conditions) {
-            Some((condition, cause)) => format!("condition {condition} of {target} says: {cause}"),
+            Some((condition, cause)) => {
+                format!("condition {condition} of {target} reports: {cause}")
+            }
             None => format!("see the status of {target}"),
         };
         Unresolved::no_workload(format!("{} {what}: {why}", maker.name))

@@ -65,11 +65,11 @@ pub enum Forbidden {
         config: String,
         /// The object's namespace.
         namespace: String,
-        /// What the value is.
+        /// Kind of the value.
         what: &'static str,
         /// The value.
         value: String,
-        /// What is allowed, with the namespace filled in.
+        /// Allowed values, with the namespace expanded.
         allowed: Vec<String>,
         /// Field of the config.
         field: &'static str,
@@ -99,7 +99,7 @@ pub enum Forbidden {
         namespace: String,
         /// The queue's name.
         name: String,
-        /// What it must match.
+        /// Pattern.
         templates: Vec<String>,
     },
     /// A namespaced config names a Secret elsewhere.
@@ -153,11 +153,11 @@ pub fn needs_namespaces(spec: &ClusterProviderConfigSpec, namespace: &str, queue
 
 /// Checks that objects of `namespace` may use the config for a queue called `queue` with these settings.
 ///
-/// `labels` are those of the namespace, where [`needs_labels`] says so; `namespaces` are all of them,
-/// where [`needs_namespaces`] says so.
+/// `labels` are those of the namespace, if [`needs_labels`]; `namespaces` are all of them,
+/// if [`needs_namespaces`].
 ///
 /// # Errors
-/// What the config does not allow.
+/// The error for a value that the config does not allow.
 pub fn check(
     config: &str,
     spec: &ClusterProviderConfigSpec,

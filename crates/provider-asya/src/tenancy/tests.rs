@@ -1,4 +1,4 @@
-//! What a ClusterProviderConfig allows and refuses.
+//! Values that a ClusterProviderConfig allows and refuses.
 
 use serde_json::json;
 

@@ -19,7 +19,7 @@ pub enum TransportError {
     Denied {
         /// Endpoint of the broker or service.
         endpoint: String,
-        /// What was requested.
+        /// The request.
         action: String,
         /// The answer's message.
         cause: String,
@@ -29,7 +29,7 @@ pub enum TransportError {
     Throttled {
         /// Endpoint of the broker or service.
         endpoint: String,
-        /// What was requested.
+        /// The request.
         action: String,
     },
     /// The request was understood and refused.
@@ -37,7 +37,7 @@ pub enum TransportError {
     Refused {
         /// Endpoint of the broker or service.
         endpoint: String,
-        /// What was requested.
+        /// The request.
         action: String,
         /// The answer's message.
         cause: String,
@@ -47,9 +47,9 @@ pub enum TransportError {
     Failed {
         /// Endpoint of the broker or service.
         endpoint: String,
-        /// What was requested.
+        /// The request.
         action: String,
-        /// What failed.
+        /// The failure.
         cause: String,
     },
     /// SQS keeps a name for a minute after its queue was deleted.

@@ -29,7 +29,7 @@ fn a_target_of_every_kind_is_bound_and_restored() {
     });
 }
 
-/// Whether containers could be injected.
+/// Returns whether containers could be injected.
 async fn is_bound_and_left(fixture: &BindingFixture, case: &str) -> bool {
     let site = fixture.site(&case.replace('/', "-")).await;
     let (case_of_file, expected) = cases::read(case, None);

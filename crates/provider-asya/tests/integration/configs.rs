@@ -1,4 +1,4 @@
-//! What Queues have from their configs, and give to others, on a real API server: a config that
+//! Settings of Queues and their configs on a real API server: a config that
 //! changes is noticed at once, a password is judged, and a connection Secret is kept.
 
 use crate::rig::{self, shared};

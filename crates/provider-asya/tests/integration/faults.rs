@@ -239,7 +239,7 @@ impl<'a> Case<'a> {
         self.everything_is_in_sync().await;
     }
 
-    /// Whether the broker does what it is asked for, and only its answers to writes are lost. The next
+    /// Returns whether the broker does what it is asked for, and only its answers to writes are lost. The next
     /// observation shows then that a queue is deleted.
     fn does_what_is_written(&self) -> bool {
         let is_done = matches!(self.fault.mode, Mode::Cut | Mode::Delay(_));

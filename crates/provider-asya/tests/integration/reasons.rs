@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-/// Names that look like reasons: kinds, and a policy.
+/// Names in CamelCase that are not reasons: kinds, and a policy.
 const NO_REASONS: [&str; 3] = ["LateInitialize", "ScaledObject", "TriggerAuthentication"];
 
 #[test]

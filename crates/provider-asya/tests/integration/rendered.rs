@@ -47,7 +47,7 @@ fn the_api_server_accepts_every_rendered_object() {
     });
 }
 
-/// What the examples render.
+/// Rendered objects of the examples.
 fn rendered() -> Vec<PathBuf> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut files: Vec<PathBuf> = std::fs::read_dir(examples)

@@ -28,7 +28,7 @@ struct Case {
 }
 
 #[test]
-fn every_case_gives_what_its_file_says() {
+fn every_golden_case_has_its_expected_output() {
     let files = files();
     let failures: Vec<String> = files
         .iter()
@@ -99,7 +99,7 @@ fn places_below(key: &str, child: &Value) -> Vec<String> {
 }
 
 #[test]
-fn every_kind_says_what_is_missing() {
+fn every_kind_reports_its_missing_objects() {
     for row in targets::ALL {
         let target = ObjectReference {
             api_version: format!("{}/v9", row.group),
@@ -163,7 +163,7 @@ fn a_kind_of_no_row_is_refused_with_those_that_are_known() {
 
 /// What `install/` lets the provider read for the sake of bindings is what some target leads it to.
 #[test]
-fn the_rights_to_bind_are_those_on_what_is_looked_at() {
+fn binding_needs_rights_on_the_read_kinds_only() {
     let mut looked_at = BTreeSet::new();
     for file in files() {
         let (_, answer) = read(&file).unwrap();
@@ -224,7 +224,7 @@ fn read(file: &Path) -> Result<(Case, Value), String> {
     Ok((case, documents.next().unwrap_or_default()))
 }
 
-/// What people read is one line each.
+/// Messages for people are one line each.
 fn check_lines(found: &Value) -> Result<(), String> {
     for line in ["message", "scale", "injection"].map(|key| &found[key]) {
         let line = line.as_str().unwrap_or("a line");
@@ -313,7 +313,7 @@ fn shown(query: &Query) -> String {
     }
 }
 
-/// What the cluster of the case answers.
+/// Answers of the cluster of the case.
 fn seen(case: &Case, query: &Query) -> QueryResult {
     let (Query::Object { group, kind, .. } | Query::Labelled { group, kind, .. }) = query;
     if case.not_served.contains(&format!("{kind}.{group}")) {

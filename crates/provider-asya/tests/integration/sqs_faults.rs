@@ -1,4 +1,4 @@
-//! What SQS does and moto does not: refused names of deleted queues, throttling, and settings that take a
+//! Behaviour of SQS that moto lacks: refused names of deleted queues, throttling, and settings that take a
 //! while to be visible. A fake does that here.
 
 use crate::rig::{self, Shared};

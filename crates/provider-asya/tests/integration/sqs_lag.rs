@@ -1,4 +1,4 @@
-//! What takes a while to be visible on SQS: queues, their tags, and whether they exist. No warning is
+//! Delayed visibility on SQS: queues, their tags, and whether they exist. No warning is
 //! written for it, no object fails, and no queue stays behind. A fake does that here.
 
 use crate::rig::{self, Shared};

@@ -307,7 +307,7 @@ async fn find(
     }
 }
 
-/// What actors of the documents and examples bind to, with where that stands.
+/// Targets of actors in the documentation and examples, with their positions.
 fn documented() -> Vec<(String, ObjectReference)> {
     let root = test_cluster::components::repository();
     let block = Regex::new("(?s)```yaml\n(.*?)```").unwrap();

@@ -61,7 +61,7 @@ async fn a_thousand_queues_of_sqs() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes many minutes, and needs the optimised program"]
-async fn five_thousand_queues_of_sqs_beside_ten_thousand_pods_of_nobody() {
+async fn five_thousand_sqs_queues_beside_ten_thousand_foreign_pods_stay_within_limits() {
     queues_of_sqs(Plan {
         queues: 5000,
         pods: 10_000,

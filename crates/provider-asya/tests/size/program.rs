@@ -17,7 +17,7 @@ pub(crate) struct Program {
     url: String,
 }
 
-/// What was counted at one moment.
+/// Counters at one moment.
 pub(crate) struct Measurement {
     pub(crate) at: Instant,
     pub(crate) provider: Usage,

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::program::{Measurement, Program, mebibytes, ready, sum};
 use crate::rig::{self, provider_fixture};
 
-/// What is allowed with a thousand queues, and what each further one may add, in KiB.
+/// Limit with a thousand queues, and for each further queue, in KiB.
 const RESIDENT_MAX: u64 = 40 << 10;
 const RESIDENT_OF_QUEUE: u64 = 10;
 
@@ -153,7 +153,7 @@ async fn until_all_are_changed(queues: Api<DynamicObject>, number: usize) {
     }
 }
 
-/// Whether what was changed is done.
+/// Returns whether what was changed is done.
 fn is_changed(queue: &Value) -> bool {
     let generation = &queue["metadata"]["generation"];
     let synced = test_cluster::crossplane::condition(queue, "Synced");

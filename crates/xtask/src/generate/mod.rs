@@ -161,7 +161,7 @@ fn refresh(
     Ok(Verdict::Holds)
 }
 
-/// Whether the file exists with exactly this content.
+/// Returns whether the file exists with exactly this content.
 fn holds(path: &Path, content: &str) -> Result<bool> {
     match fs::read(path) {
         Ok(found) => Ok(found == content.as_bytes()),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_writes_what_differs_and_a_check_after_it_holds() {
+    fn a_run_writes_differing_files_and_a_following_check_succeeds() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("two.md"), "two\n").unwrap();
         assert_eq!(

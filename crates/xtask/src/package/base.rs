@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_base_says_stays_unless_the_image_says_otherwise() {
+    fn settings_of_the_base_image_are_kept_unless_overridden() {
         let folder = tempfile::tempdir().unwrap();
         let mut base = base_in(&folder.path().join("base"));
         let mut config = base.configuration.config().clone().unwrap();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_built_upon_is_told() {
+    fn an_unsuitable_base_image_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let base = base_in(folder.path());
         let error = |platform| {

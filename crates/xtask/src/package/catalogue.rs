@@ -1,4 +1,4 @@
-//! What is packaged, and what each package is made of.
+//! Catalogue of packages and their content.
 
 /// One thing that is packaged: an image, and for functions, the provider and Configurations also a
 /// Crossplane package.
@@ -13,14 +13,14 @@ pub(super) struct Product {
 pub(super) enum Kind {
     /// A function or provider: a program of that name in an image of its own.
     Program {
-        /// Whether it calls servers whose certificates it must be able to judge.
+        /// True if it calls servers whose certificates it must be able to judge.
         calls_out: bool,
         /// Manifests that show its use, relative to the repository.
         examples: &'static [&'static str],
     },
     /// A program of that name in an image of its own, which pods run.
     Image {
-        /// What it is, for people.
+        /// Description for people.
         description: &'static str,
         /// Ports that it listens on.
         ports: &'static [u16],
@@ -34,7 +34,7 @@ pub(super) enum Kind {
     },
     /// Handlers in Python, for the container `asya-runtime`.
     Handlers {
-        /// What it is, for people.
+        /// Description for people.
         description: &'static str,
         /// Folder of the Python package, relative to the repository.
         folder: &'static str,
@@ -47,7 +47,7 @@ pub(super) const SIDECAR: &str = "asya-sidecar";
 const SIX_STEPS: &str = "apis/asyncactors.asya.sh/composition.yaml";
 const ONE_STEP: &str = "apis/one-step.asyncactors.asya.sh/composition.yaml";
 
-/// What users of a Configuration write; the same for all three.
+/// Definition of the kinds that users of a Configuration write; the same for all three.
 pub(super) const ACTOR: &[&str] = &[
     "examples/gpu-inference/platform.yaml",
     "examples/gpu-inference/flavors.yaml",

@@ -21,9 +21,9 @@ pub(super) struct Publication {
 /// The content of a package.
 #[derive(Debug)]
 pub(super) struct Content {
-    /// What the package is, with every placeholder filled.
+    /// Metadata of the package, with every placeholder filled.
     meta: Value,
-    /// What it brings.
+    /// Content of the package.
     payload: Vec<Value>,
 }
 

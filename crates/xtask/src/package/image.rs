@@ -26,7 +26,7 @@ pub(super) struct Recipe {
     pub(super) platform: Platform,
     /// The image's OCI annotations, by key.
     pub(super) about: BTreeMap<String, String>,
-    /// What lies under `layers`; nothing for an image from scratch.
+    /// Base image under `layers`; none for an image from scratch.
     pub(super) base: Option<Base>,
     /// From bottom to top.
     pub(super) layers: Vec<Layer>,
@@ -34,7 +34,7 @@ pub(super) struct Recipe {
     pub(super) process: Option<Process>,
 }
 
-/// What is run, as [`USER`].
+/// Entry point, run as [`USER`].
 #[derive(Debug, Default)]
 pub(super) struct Process {
     /// The program, which needs no arguments; empty for that of the base.

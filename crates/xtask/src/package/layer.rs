@@ -11,7 +11,7 @@ use flate2::{Compression, GzBuilder};
 use sha2::{Digest, Sha256};
 use tar::{Builder, EntryType, Header};
 
-/// What Crossplane's tools find in a layer.
+/// Annotation by which Crossplane's tools find a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// `package.yaml`. At most one layer has this role.
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_tells_nothing_of_when_and_by_whom_it_was_packed() {
+    fn a_layer_contains_no_time_and_no_user() {
         let files = Files::default()
             .with_program("program", "x")
             .with("etc/ssl/certs/a.crt", "y");

@@ -35,7 +35,7 @@ use crate::{Verdict, cannot};
 pub(crate) use self::platform::Platform;
 pub(crate) use self::programs::build as build_static;
 
-/// What to package, from what, and for whom.
+/// Packages to build, with their source and registry.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Registry and path below which the packages will be pushed, such as registry.example.org/asya
@@ -44,7 +44,7 @@ pub(crate) struct Options {
     /// URL of the source, shown on the package
     #[arg(long)]
     pub(crate) source: Option<String>,
-    /// What the images run on: linux/amd64 or linux/arm64
+    /// Platform of the images: linux/amd64 or linux/arm64
     #[arg(long, default_value_t = Platform::Amd64)]
     pub(crate) platform: Platform,
     /// Folder with static programs, which are built otherwise

@@ -1,4 +1,4 @@
-//! What an image runs on.
+//! Platforms of images.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,7 +27,7 @@ impl Platform {
         }
     }
 
-    /// What Rust calls it. The gnu target links the C library statically too, if asked.
+    /// Name of the platform in Rust. The gnu target links the C library statically too, if asked.
     pub(super) fn target(self) -> &'static str {
         match self {
             Self::Amd64 => "x86_64-unknown-linux-gnu",
@@ -35,7 +35,7 @@ impl Platform {
         }
     }
 
-    /// What images call it.
+    /// Name of the platform in images.
     pub(super) fn arch(self) -> Arch {
         match self {
             Self::Amd64 => Arch::Amd64,
@@ -43,7 +43,7 @@ impl Platform {
         }
     }
 
-    /// What ELF calls it.
+    /// Name of the platform in ELF.
     pub(super) fn machine(self) -> u16 {
         match self {
             Self::Amd64 => object::elf::EM_X86_64,

@@ -78,14 +78,14 @@ fn cargo_home() -> Option<PathBuf> {
 pub(super) fn read(folder: &Path, name: &str, platform: Platform) -> Result<Vec<u8>> {
     let path = folder.join(name);
     let program = fs::read(&path).with_context(|| cannot("read", &path))?;
-    match fault(&program, platform) {
+    match problem(&program, platform) {
         Ok(None) => Ok(program),
-        Ok(Some(fault)) => bail!("`{}` {fault}", path.display()),
+        Ok(Some(problem)) => bail!("`{}` {problem}", path.display()),
         Err(error) => bail!("`{}` is no ELF program: {error}", path.display()),
     }
 }
 
-fn fault(program: &[u8], platform: Platform) -> object::read::Result<Option<String>> {
+fn problem(program: &[u8], platform: Platform) -> object::read::Result<Option<String>> {
     let header = FileHeader64::<LittleEndian>::parse(program)?;
     let machine = header.e_machine(LittleEndian);
     if machine != platform.machine() {

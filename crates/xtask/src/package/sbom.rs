@@ -1,4 +1,4 @@
-//! What is inside an image, as a `CycloneDX` document: <https://cyclonedx.org/docs/1.5/json/>.
+//! Content of an image as a `CycloneDX` document: <https://cyclonedx.org/docs/1.5/json/>.
 //!
 //! Without a serial number and a time, so that the same content gives the same bytes.
 
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_names_the_image_and_what_is_inside() {
+    fn a_document_names_the_image_and_its_content() {
         let component = |name: &str| Component {
             name: name.to_owned(),
             version: "1.0.0".to_owned(),

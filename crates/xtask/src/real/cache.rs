@@ -59,7 +59,7 @@ impl Cache {
         self.path_of(pins).with_added_extension("stamp")
     }
 
-    /// Whether the program is here, built from exactly these pins.
+    /// Returns whether the program is here, built from exactly these pins.
     pub(crate) fn holds(&self, pins: &Pins) -> Result<bool> {
         let stamp = self.stamp_path_of(pins);
         match fs::read_to_string(&stamp) {

@@ -10,13 +10,13 @@ pub(crate) struct Component {
     pub(crate) folder: &'static str,
     /// The Go module whose required version is the component's version.
     pub(crate) module: &'static str,
-    /// What is made of the module.
+    /// Product of the module.
     pub(crate) part: Part,
-    /// Whether it is built only if it is named. Its tests are skipped while it is missing.
+    /// True if it is built only if it is named. Its tests are skipped while it is missing.
     pub(crate) is_optional: bool,
 }
 
-/// What is made of a Go module.
+/// Product of a Go module.
 #[derive(Debug)]
 pub(crate) enum Part {
     /// A program, `bin/<name>` in the cache.
@@ -43,7 +43,7 @@ impl Part {
         }
     }
 
-    /// What the linker sets.
+    /// Variables that the linker sets.
     pub(crate) fn variables(&self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Program { variables, .. } => variables,

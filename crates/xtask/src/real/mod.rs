@@ -10,6 +10,7 @@
 mod cache;
 mod components;
 mod go;
+mod go_version;
 mod pins;
 
 use std::fmt::Write as _;
@@ -37,7 +38,7 @@ const UP_TO_DATE: &str = "up to date";
 /// How often a build that takes longer is reported.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What to do with which components.
+/// Action, and components.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Only these components; an optional one is built only if it is named
@@ -116,7 +117,7 @@ pub(crate) fn go_error(root: &Path, extent: Extent) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Whether the component of this name is built only if it is named.
+/// Returns whether the component of this name is built only if it is named.
 pub(crate) fn is_optional(name: &str) -> bool {
     COMPONENTS
         .iter()
@@ -329,7 +330,7 @@ mod tests {
             Ok(String::from_utf8(out).unwrap().replace(&folder, ""))
         }
 
-        /// What the stand-in for Go wrote as the program: its own command line.
+        /// Output of the stand-in for Go in place of the program: its own command line.
         fn built(&self) -> String {
             fs::read_to_string(self.folder.path().join("cache/bin/demo")).unwrap()
         }
@@ -439,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_build_shows_the_last_lines_and_leaves_nothing_that_looks_built() {
+    fn a_failed_build_shows_the_last_lines_and_leaves_no_artifact() {
         let bench = Workbench::new();
         let error = format!("{:#}", bench.provide("go-fails").unwrap_err());
         assert_eq!(

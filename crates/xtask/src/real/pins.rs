@@ -1,4 +1,4 @@
-//! What is pinned about a component: its version, how it is linked, and a digest of all that.
+//! Pins of a component: its version, its linker flags, and a digest of both.
 
 use std::fmt::{self, Write as _};
 use std::fs;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
 use super::components::Component;
-use super::go::GoVersion;
+use super::go_version::GoVersion;
 use crate::cannot;
 
 /// A component with the pins in its folder.

@@ -30,7 +30,7 @@ pub(super) fn actor() -> Result<String> {
     Ok(page.end())
 }
 
-/// What a flavor may set.
+/// Fields that a flavor may set.
 pub(super) fn flavors() -> Result<String> {
     let schema = schema::spec();
     let properties = schema["properties"]

@@ -8,9 +8,9 @@ pub(super) struct Field {
     /// Its path: `a.b` is a key of a map, `a[]` an item of a list, `a.<key>` a value of a map whose
     /// keys are free.
     pub(super) path: String,
-    /// What it is; `, required` where it must be there.
+    /// Type; with `, required` if the field is required.
     pub(super) r#type: String,
-    /// What it means.
+    /// Meaning.
     pub(super) description: String,
 }
 
@@ -59,7 +59,7 @@ fn below(schema: &Value, path: &str, fields: &mut Vec<Field>) {
     }
 }
 
-/// What a schema describes, in words.
+/// Type of a schema, in words.
 fn type_of(schema: &Value) -> String {
     if let Some(values) = schema["enum"].as_array() {
         let values = values.iter().filter_map(Value::as_str);
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_told_with_path_type_and_whether_they_must_be_there() {
+    fn fields_are_listed_with_path_type_and_requiredness() {
         let schema = json!({
             "required": ["name"],
             "properties": {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_found_wherever_they_stand() {
+    fn rules_are_found_at_any_depth() {
         let rule = |message: &str| json!([{"rule": "true", "message": message}]);
         let schema = json!({
             "x-kubernetes-validations": rule("root"),

@@ -11,9 +11,9 @@ use anyhow::{Context as _, Result};
 use super::page::Page;
 use crate::cannot;
 
-/// What the provider serves; a test of its own compares this file with what is served.
+/// Metrics of the provider; a test compares this file with those that it serves.
 const OF_PROVIDER: &str = "crates/provider-asya/src/metrics/exposition.txt";
-/// What a function serves; `tests/tests/servers.rs` compares it with what is served.
+/// Metrics of a function; `tests/tests/servers.rs` compares this with those that it serves.
 const OF_FUNCTIONS: &str = "crates/function-kit/src/metrics.txt";
 /// What the sidecar serves; `crates/asya-sidecar/tests/observability.rs` compares it with what is served.
 const OF_SIDECAR: &str = "crates/asya-sidecar/src/metrics.txt";
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn families_are_told_with_their_labels() {
+    fn metric_families_are_listed_with_their_labels() {
         let text = "# HELP passes Passes by kind.\n# TYPE passes counter\n\
                     passes_total{gvk=\"a/v1, Kind=B\",result=\"error\"} 1\n\
                     # HELP ready Objects.\n# TYPE ready gauge\nready 0\n";

@@ -40,7 +40,7 @@ const THREADS: usize = 4;
 /// Programs that one test each starts, which is skipped without them.
 const OPTIONAL_PROGRAMS: [&str; 1] = ["ruby"];
 
-/// What is run, and what is installed for it.
+/// Tests to run, and whether missing programs are installed.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Skip the tests that need real components, and build none

@@ -16,7 +16,7 @@ struct Requirement {
     what: What,
     /// The Debian package that has it.
     package: &'static str,
-    /// Whether `--no-real` does without it.
+    /// True if `--no-real` does without it.
     is_for_real_components: bool,
 }
 
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_other_tests_start_is_required_without_real_components() {
+    fn without_real_components_only_other_programs_are_required() {
         let missing = missing(true, |_| false);
         assert_eq!(
             packages(&missing),

@@ -1,4 +1,4 @@
-//! What test programs print, as it comes, and the totals of it.
+//! Output of test programs as it arrives, and its totals.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -137,7 +137,7 @@ fn copy(from: impl Read, totals: &mut Totals, out: &mut impl Write) -> Result<()
 pub(crate) struct Skipped {
     /// The real component that is missing, or what stands for all of them.
     pub(crate) component: String,
-    /// What the test is about.
+    /// Name of the test.
     pub(crate) what: String,
 }
 
@@ -164,7 +164,7 @@ impl SkippedTests {
         &self.path
     }
 
-    /// What was skipped, and how often.
+    /// Reasons of skipped tests, with their counts.
     pub(crate) fn read(&self) -> Result<BTreeMap<Skipped, usize>> {
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,

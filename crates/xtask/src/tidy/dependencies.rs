@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn merge_uses_two_crates_and_its_tests_what_they_like() {
+    fn merge_uses_two_crates_and_its_tests_any() {
         let allowed = [
             ("serde_json", None),
             ("thiserror", None),

@@ -20,7 +20,7 @@ use crate::{Verdict, cannot};
 struct Violation {
     /// A path relative to the repository root, with a line where one is known.
     place: String,
-    /// What is wrong and what to do.
+    /// The problem and its remedy.
     message: String,
 }
 

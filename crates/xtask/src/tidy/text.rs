@@ -39,7 +39,7 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Violation> {
     violations
 }
 
-/// Whether this is a module of one of our crates.
+/// Returns whether this is a module of one of our crates.
 fn is_module(path: &str) -> bool {
     let mut folders = path.split('/');
     let of_a_crate = folders.next() == Some("crates") && folders.nth(1) == Some("src");
@@ -65,7 +65,7 @@ fn private_folder(line: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a `/` after this character starts an absolute path, and does not continue a relative
+/// Returns whether a `/` after this character starts an absolute path, and does not continue a relative
 /// one such as `../work/` or `$HOME/work/`.
 fn begins_a_path(before: Option<char>) -> bool {
     before.is_none_or(|letter| !letter.is_alphanumeric() && !"_-.~})]*".contains(letter))

@@ -101,7 +101,7 @@ fn retry_queue(delays: &[u32], wanted: Duration) -> Option<u32> {
     found.or_else(|| delays.last()).copied()
 }
 
-/// What an error of the publishing channel means for the message.
+/// Outcome for the message of an error of the publishing channel.
 pub(super) fn refused(error: &lapin::Error, key: &str, bytes: usize) -> SendError {
     let text = error.to_string();
     let ErrorKind::ProtocolError(protocol) = error.kind() else {

@@ -1,4 +1,4 @@
-//! What errors of SQS mean for a message.
+//! Outcomes of errors of SQS for a message.
 
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 
@@ -32,7 +32,7 @@ where
     }
 }
 
-/// What the error of sending a message of this size to an actor means.
+/// Outcome of an error while sending a message of this size to an actor.
 pub(super) fn of_send<E>(error: &SdkError<E>, actor: &str, bytes: usize) -> SendError
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,

@@ -189,7 +189,7 @@ fn readable(body: &Bytes) -> String {
     text.into_owned()
 }
 
-/// What attributes add to the size of a message: names, types and values.
+/// Size of attributes, which counts as size of the message: names, types and values.
 fn size(attributes: Attributes<'_>) -> usize {
     let attributes = attributes.iter();
     attributes

@@ -19,7 +19,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// brings is given back; one that comes later would stay hidden for the visibility timeout.
 const LAST_REQUEST: Duration = Duration::from_secs(2);
 
-/// What one request brings.
+/// Messages of one request.
 pub(super) enum Received {
     Message(Box<Message>),
     Nothing,

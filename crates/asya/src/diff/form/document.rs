@@ -8,6 +8,7 @@ use super::super::{
     ActorChange, Change, Comparison, FieldChange, ObjectChange, Pods, Queue, Source,
 };
 use super::summary;
+use crate::diagnostics::{self, note_document, note_line};
 use crate::explain::{conflict, origin};
 
 /// The comparison as one document.
@@ -20,10 +21,14 @@ pub fn json(comparison: &Comparison) -> Value {
             "actors": it.changes,
         })
     });
-    let unknown = comparison
-        .unknown
-        .iter()
-        .map(|(id, reason)| json!({"namespace": id.namespace, "name": id.name, "error": reason}));
+    let unknown = comparison.unknown.iter().map(|(id, errors)| {
+        json!({
+            "namespace": id.namespace,
+            "name": id.name,
+            "error": errors.first().map(ToString::to_string),
+            "diagnostics": errors.iter().map(diagnostics::document).collect::<Vec<_>>(),
+        })
+    });
     json!({
         "summary": summary(comparison),
         "total": comparison.total,
@@ -40,24 +45,21 @@ fn actor(actor: &ActorChange) -> Value {
         "is": actor.kind.label(),
         "becauseOf": sources(&actor.sources),
     });
-    let lists: [(&str, Vec<Value>); 7] = [
+    let (errors, warnings) = (actor.errors.iter(), actor.warnings.iter());
+    let diagnostics = errors.clone().map(diagnostics::document);
+    let diagnostics = diagnostics.chain(warnings.clone().map(note_document));
+    let lists: [(&str, Vec<Value>); 8] = [
         ("fields", actor.fields.iter().map(field).collect()),
         ("objects", actor.objects.iter().map(object).collect()),
         ("pods", actor.pods.iter().map(pods).collect()),
         ("queue", actor.queue.iter().map(queue).collect()),
-        (
-            "errors",
-            actor.faults.iter().map(|fault| json!(fault)).collect(),
-        ),
+        ("errors", errors.map(|it| json!(it.to_string())).collect()),
         ("conflicts", actor.conflicts.iter().map(conflict).collect()),
         (
             "warnings",
-            actor
-                .warnings
-                .iter()
-                .map(|warning| json!(warning))
-                .collect(),
+            warnings.map(|it| json!(note_line(it))).collect(),
         ),
+        ("diagnostics", diagnostics.collect()),
     ];
     for (key, list) in lists {
         if !list.is_empty() {

@@ -103,7 +103,7 @@ impl Queue {
 }
 
 impl SourceChange {
-    /// Whether it was added, removed or changed.
+    /// Returns whether it was added, removed or changed.
     fn label(&self) -> &'static str {
         match self.sides {
             [false, _] => "added",

@@ -9,6 +9,7 @@ use super::super::{
     ActorChange, Change, ChangeKind, Comparison, FieldChange, ObjectChange, Pods, Queue,
 };
 use super::{joined, summary};
+use crate::diagnostics::note_line;
 use crate::explain::Origin;
 use crate::table::{columns, shown};
 use crate::visible::visible;
@@ -188,10 +189,10 @@ fn body(actor: &ActorChange, width: Option<usize>) -> String {
     } else {
         "refused"
     };
-    let faults = actor.faults.iter();
-    lines.extend(faults.map(|fault| format!("{verb}: {fault}")));
+    let errors = actor.errors.iter();
+    lines.extend(errors.map(|error| format!("{verb}: {error}")));
     let warnings = actor.warnings.iter();
-    lines.extend(warnings.map(|warning| format!("begins to warn: {warning}")));
+    lines.extend(warnings.map(|warning| format!("begins to warn: {}", note_line(warning))));
     if matches!(
         actor.kind,
         ChangeKind::Refused | ChangeKind::RefusedOtherwise

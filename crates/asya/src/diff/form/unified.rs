@@ -5,6 +5,7 @@ use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
 use super::super::{ActorChange, ChangeKind, Comparison};
+use crate::diagnostics::note_line;
 use crate::visible::visible;
 
 /// Lines of context around a difference.
@@ -44,14 +45,14 @@ fn remarks(actor: &ActorChange, lines: &mut Vec<String>) {
         ChangeKind::Fixed => "was refused",
         _ => "refused",
     };
-    let faults = actor.faults.iter().map(|fault| format!("{verb}: {fault}"));
-    let warnings = actor.warnings.iter();
+    let errors = actor.errors.iter().map(|error| format!("{verb}: {error}"));
+    let warnings = actor.warnings.iter().map(note_line);
     let warnings = warnings.map(|warning| format!("begins to warn: {warning}"));
     let pods = actor.pods.iter();
     let pods = pods.map(|pods| format!("pods: {}", pods.sentence(pods.workload())));
     let queue = actor.queue.iter();
     let queue = queue.map(|queue| format!("queue: it {}", queue.sentence()));
-    let remarks = faults.chain(pods).chain(queue).chain(warnings);
+    let remarks = errors.chain(pods).chain(queue).chain(warnings);
     let remarks = remarks.map(|remark| format!("# {}: {remark}", actor.id));
     lines.extend(remarks.map(|line| visible(&line).into_owned()));
 }

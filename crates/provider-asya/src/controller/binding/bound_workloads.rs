@@ -19,7 +19,7 @@ use crate::controller::watch_cache::views::workload_name;
 /// Kinds that containers are injected into, all of `apps/v1`.
 pub(super) const KINDS: [&str; 2] = ["Deployment", "StatefulSet"];
 
-/// What a change concerns.
+/// Object that a change concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trigger {
     /// Bindings of this actor.

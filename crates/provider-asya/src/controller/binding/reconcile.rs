@@ -19,7 +19,7 @@ use crate::kinds::WorkloadBinding;
 use crate::policies::Policies;
 use crate::requeue::Requeue;
 
-/// What to do where the target of a deleted object cannot be changed.
+/// Remedy if the target of a deleted object cannot be changed.
 const WAY_OUT: &str = "; to delete this object and keep what was injected into its target, set \
                        `spec.managementPolicies` to [\"Observe\",\"Create\",\"Update\",\"LateInitialize\"]";
 

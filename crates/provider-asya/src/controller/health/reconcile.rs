@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use actor::health::{
-    self, ENVIRONMENT_WATCHED, Facts, HealthStatus, Mounted, MountedKind, Obstacle, Revision,
+    self, ENVIRONMENT_WATCHED, Facts, HealthStatus, MountProblem, Mounted, MountedKind, Revision,
     Scaler, Time, Verdict, Workload,
 };
 use jiff::Timestamp;
@@ -189,7 +189,7 @@ impl<'a> Reconciler<'a> {
         workload: Option<&Workload>,
         status: &HealthStatus,
     ) -> kube::Result<Verdict> {
-        let patience = &self.context.timings.patience;
+        let timeouts = &self.context.timings.timeouts;
         let now = Time::from_seconds(Timestamp::now().as_second());
         let nothing = BTreeMap::new();
         let mut facts = Facts {
@@ -201,20 +201,20 @@ impl<'a> Reconciler<'a> {
                 .scalers
                 .as_ref()
                 .map(|scalers| scalers.iter().collect::<Vec<&Scaler>>()),
-            obstacles: &nothing,
+            mount_problems: &nothing,
         };
-        let mut obstacles = BTreeMap::new();
-        for mounted in health::questions(&facts, patience, now) {
-            if let Some(obstacle) = self.obstacle(&mounted).await? {
-                obstacles.insert(mounted, obstacle);
+        let mut mount_problems = BTreeMap::new();
+        for mounted in health::questions(&facts, timeouts, now) {
+            if let Some(mount_problem) = self.mount_problem(&mounted).await? {
+                mount_problems.insert(mounted, mount_problem);
             }
         }
-        facts.obstacles = &obstacles;
-        Ok(health::classify(&facts, &status.at_provider, patience, now))
+        facts.mount_problems = &mount_problems;
+        Ok(health::classify(&facts, &status.at_provider, timeouts, now))
     }
 
     /// Why an object cannot be mounted; none without the right to read it.
-    async fn obstacle(&self, mounted: &Mounted) -> kube::Result<Option<Obstacle>> {
+    async fn mount_problem(&self, mounted: &Mounted) -> kube::Result<Option<MountProblem>> {
         let (client, name) = (self.context.client.clone(), mounted.name.as_str());
         let namespace = &self.namespace;
         let found = match mounted.kind {
@@ -222,7 +222,7 @@ impl<'a> Reconciler<'a> {
                 let api: Api<ClaimView> = Api::namespaced(client, namespace);
                 api.get_opt(name).await.map(|claim| match claim {
                     Some(claim) => unbound(&claim),
-                    None => Some(Obstacle::Missing),
+                    None => Some(MountProblem::Missing),
                 })
             }
             MountedKind::ConfigMap => {
@@ -282,14 +282,14 @@ impl<'a> Reconciler<'a> {
     }
 }
 
-fn unbound(claim: &ClaimView) -> Option<Obstacle> {
+fn unbound(claim: &ClaimView) -> Option<MountProblem> {
     let phase = claim.status().phase.clone()?;
-    (phase != "Bound").then(|| Obstacle::Unbound {
+    (phase != "Bound").then(|| MountProblem::Unbound {
         phase,
         storage_class: claim.spec().storage_class_name.clone(),
     })
 }
 
-fn missing<T>(found: Option<&T>) -> Option<Obstacle> {
-    found.is_none().then_some(Obstacle::Missing)
+fn missing<T>(found: Option<&T>) -> Option<MountProblem> {
+    found.is_none().then_some(MountProblem::Missing)
 }

@@ -1,4 +1,4 @@
-//! What the reconcilers of managed resources share.
+//! Shared parts of the reconcilers of managed resources.
 //!
 //! - `object`: one object during a reconcile: old and new status, pending events;
 //! - `outcome`: what a reconcile returns, kube's error policy, requeues;

@@ -1,4 +1,4 @@
-//! What a reconcile returns, and when its object is reconciled next.
+//! Outcome of a reconcile, and the time of the next one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::timings::Timings;
 pub(in crate::controller) struct ReconcileOutcome {
     /// When the next one is due.
     pub(in crate::controller) requeue: Requeue,
-    /// What failed, where something did.
+    /// Failed action, if one failed.
     pub(in crate::controller) error: Option<String>,
     /// Whether the object is deleted, as far as this provider is concerned.
     pub(in crate::controller) is_deleted: bool,
@@ -97,7 +97,7 @@ pub(in crate::controller) trait HasStates {
 }
 
 /// kube's error policy of all controllers: backoff from [`Timings::first_backoff`], doubled by each
-/// consecutive error up to [`Timings::longest_backoff`], unless the error says when to retry.
+/// consecutive error up to [`Timings::longest_backoff`], unless the error contains a time to retry.
 #[expect(clippy::needless_pass_by_value, reason = "the signature of kube")]
 pub(in crate::controller) fn error_policy<K, C>(
     object: Arc<K>,
@@ -113,7 +113,7 @@ where
     action(error.requeue, retries, context.timings())
 }
 
-/// What the end of a reconcile is reported with.
+/// Reporters of the end of a reconcile.
 pub(in crate::controller) struct Finished<'a, K> {
     /// Name of the controller in metrics.
     pub(in crate::controller) controller: &'static str,

@@ -16,7 +16,7 @@ use crate::requeue::Requeue;
 use crate::transport::Observation;
 
 impl Reconciler<'_> {
-    /// What the deletion of the object depends on; none where it is not being deleted.
+    /// Inputs of the deletion; none if the object is not being deleted.
     pub(super) async fn deletion(
         &mut self,
         observation: &Observation,

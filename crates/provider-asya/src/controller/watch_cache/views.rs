@@ -22,7 +22,7 @@ pub(in crate::controller) const SCALED_OBJECT: &str = "ScaledObject";
 
 /// A watched kind.
 pub(in crate::controller) trait View: Resource {
-    /// What is cached of an object.
+    /// Cached part of an object.
     type Value: PartialEq;
 
     /// The index entry of an object; none where it belongs to no actor or workload.
@@ -175,7 +175,7 @@ impl View for StatefulSetView {
 impl DeploymentView {
     const KIND: &'static str = <Self as k8s_openapi::Resource>::KIND;
 
-    /// What is cached of it.
+    /// Its cached part.
     pub(in crate::controller) fn read(&self) -> Workload {
         workload(&self.metadata, &self.spec, &self.status)
     }
@@ -184,7 +184,7 @@ impl DeploymentView {
 impl StatefulSetView {
     const KIND: &'static str = <Self as k8s_openapi::Resource>::KIND;
 
-    /// What is cached of it.
+    /// Its cached part.
     pub(in crate::controller) fn read(&self) -> Workload {
         workload(&self.metadata, &self.spec, &self.status)
     }

@@ -197,7 +197,7 @@ impl Api {
         Ok(self.declare(path, body).await? != Answer::NotFound)
     }
 
-    /// Declares the object at a path; the answer says whether it existed before.
+    /// Declares the object at a path; returns whether it existed before.
     pub async fn declare(&self, path: &[&str], body: &Value) -> Result<Answer, TransportError> {
         let action = format!("write {}", path.join(" "));
         self.call(Method::PUT, path, Some(body), action).await

@@ -6,8 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use actor::queue::RabbitMqQueue;
-use actor::transport::QueueType;
+use actor::queue::{QueueType, RabbitMqQueue};
 use serde_json::{Map, Value, json};
 
 use super::shared_policies::SharedPolicy;
@@ -17,6 +16,20 @@ use crate::transport::TransportError;
 /// Argument of queues and bindings with the owner tag. The broker stores arguments that it does not
 /// know, and does not compare them.
 pub const OWNER_ARGUMENT: &str = "x-asya-owner";
+
+/// Owner tag in the arguments of a queue or binding.
+pub(super) fn owner(queue: &Value) -> Option<&str> {
+    queue["arguments"][OWNER_ARGUMENT].as_str()
+}
+
+/// Permission: whether a partially declared queue may be repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repair {
+    /// It is created again: its creation never ended.
+    Allowed,
+    /// It is left alone: it may have been in use for long.
+    Forbidden,
+}
 
 /// Definition keys of policies that the provider writes.
 pub(super) const OUR_KEYS: [&str; 4] = [

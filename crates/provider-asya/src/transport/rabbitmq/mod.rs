@@ -22,10 +22,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use self::api::{Answer, Api};
+use self::definition::Repair;
 use self::definition::{QueueDefinition, Version};
 use self::foreign_policies::ForeignPolicies;
 use self::observe::RelatedObjects;
-use self::partial_declare::{Repair, UncountedQueues};
+use self::partial_declare::UncountedQueues;
 use self::shared_policies::SharedPolicies;
 use super::{Depth, ExternalQueue, Observation, TransportError};
 

@@ -18,20 +18,12 @@ use tokio::time::Instant;
 
 use super::RabbitMqExternal;
 use super::api::Answer;
+use super::definition::{Repair, owner};
 use super::observe;
 use crate::transport::TransportError;
 
 /// Retry interval while the messages of a queue are not counted.
 const RETRY: Duration = Duration::from_secs(2);
-
-/// Whether a partially declared queue may be repaired.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Repair {
-    /// It is created again: its creation never ended.
-    Allowed,
-    /// It is left alone: it may have been in use for long.
-    Forbidden,
-}
 
 /// Queues that were observed without counters, by virtual host and name.
 #[derive(Debug, Clone, Default)]
@@ -100,7 +92,7 @@ impl RabbitMqExternal {
         };
         let is_bound_by_us = bindings
             .iter()
-            .any(|binding| observe::owner(binding) == Some(self.definition.owner_tag.as_str()));
+            .any(|binding| owner(binding) == Some(self.definition.owner_tag.as_str()));
         if !is_bound_by_us {
             self.check_owner(name, &found)?;
         }

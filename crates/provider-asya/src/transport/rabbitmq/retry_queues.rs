@@ -8,9 +8,7 @@ use serde_json::{Value, json};
 
 use super::RabbitMqExternal;
 use super::api::Answer;
-use super::definition::{OWNER_ARGUMENT, QueueDefinition, Version};
-use super::observe;
-use super::partial_declare::Repair;
+use super::definition::{OWNER_ARGUMENT, QueueDefinition, Repair, Version, owner};
 use crate::transport::{Drift, TransportError};
 
 /// One retry queue that is desired or recorded.
@@ -54,7 +52,7 @@ impl QueueDefinition {
     }
 
     fn owns(&self, queue: &Value) -> bool {
-        observe::owner(queue) == Some(self.owner_tag.as_str())
+        owner(queue) == Some(self.owner_tag.as_str())
     }
 
     /// Drift of the retry queues.

@@ -110,7 +110,7 @@ impl SqsExternal {
                 // Another client was faster: the owner tag decides what comes next.
                 CallError::Exists => self.url_of(name).await,
                 CallError::NotFound => Ok(None),
-                CallError::Transport(fault) => Err(fault),
+                CallError::Transport(problem) => Err(problem),
             },
         }
     }
@@ -168,7 +168,7 @@ impl SqsExternal {
             "report the account of its credentials for",
             &self.definition.name,
         ) {
-            CallError::Transport(fault) => fault,
+            CallError::Transport(problem) => problem,
             CallError::NotFound | CallError::Exists => TransportError::Failed {
                 endpoint: self.endpoint.clone(),
                 action: "report the account of its credentials".to_owned(),
@@ -197,7 +197,7 @@ impl SqsExternal {
                     action: format!("{action} {name}"),
                     cause: "it already exists".to_owned(),
                 }),
-                CallError::Transport(fault) => Err(fault),
+                CallError::Transport(problem) => Err(problem),
             },
         }
     }

@@ -19,7 +19,7 @@ pub enum CallError {
     Transport(TransportError),
 }
 
-/// Who was context for what.
+/// Context of a call, for its error.
 #[derive(Debug, Clone, Copy)]
 pub struct CallContext<'a> {
     /// The service.
@@ -46,8 +46,8 @@ where
             context,
         );
     }
-    if let Some(fault) = credentials::credentials_error(error, context.endpoint) {
-        return CallError::Transport(fault);
+    if let Some(problem) = credentials::credentials_error(error, context.endpoint) {
+        return CallError::Transport(problem);
     }
     let endpoint = context.endpoint.to_owned();
     let cause = match error {

@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tower::{BoxError, Layer, Service};
 
-/// What becomes of the provider's requests.
+/// Handling of the provider's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiFault {
     /// They are answered.

@@ -61,7 +61,7 @@ pub struct BindingFixture {
     pub client: Client,
     timings: Timings,
     provider: Option<JoinHandle<()>>,
-    /// What it runs on.
+    /// Cluster of the fixture.
     pub cluster: Cluster,
 }
 
@@ -343,7 +343,7 @@ impl Site {
     }
 }
 
-/// Whether a condition has this reason and a message with `text` in it.
+/// Returns whether a condition has this reason and a message with `text` in it.
 pub fn has_condition(binding: &WorkloadBinding, type_: &str, reason: &str, text: &str) -> bool {
     binding.status.conditions.iter().any(|condition| {
         let message = condition.message.as_deref().unwrap_or_default();
@@ -367,7 +367,7 @@ pub fn workload(kind: &str, name: &str, containers: &Value) -> Value {
     object
 }
 
-/// What a rendered actor adds to pods.
+/// Additions of a rendered actor to pods.
 pub fn template(actor: &str, image: &str) -> Value {
     let mounts = json!([{"name": "socket-dir", "mountPath": "/var/run/asya"}]);
     json!({

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// What a service answers.
+/// Answers of a service.
 pub type Answer = Response<Full<Bytes>>;
 
 /// A running server on loopback. It ends when this value is dropped.

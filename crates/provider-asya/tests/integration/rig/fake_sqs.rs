@@ -29,7 +29,7 @@ pub struct Refusal {
     pub older_code: Option<&'static str>,
 }
 
-/// What is not seen yet.
+/// Writes that are not visible yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lag {
     /// Attributes are seen as they were before.
@@ -53,9 +53,9 @@ pub struct FakeSqs {
 #[derive(Default)]
 struct State {
     queues: BTreeMap<String, Queue>,
-    /// What calls are refused, by their name; the empty name stands for all.
+    /// Names of refused calls; the empty name means all.
     refusals: BTreeMap<&'static str, Refusal>,
-    /// What is not seen yet of what is written.
+    /// Writes that are not visible yet.
     lag: Option<Lag>,
     /// The session tokens that calls came with, oldest first.
     tokens: Vec<Option<String>>,
@@ -69,12 +69,12 @@ struct Queue {
     attributes: Map<String, Value>,
     /// The attributes as they are seen.
     seen: Map<String, Value>,
-    /// What is not seen of it yet.
+    /// Its writes that are not visible yet.
     lag: Option<Lag>,
 }
 
 impl Queue {
-    /// Whether a call of this name finds the queue.
+    /// Returns whether a call of this name finds the queue.
     fn is_seen_by(&self, call: &str) -> bool {
         match self.lag {
             Some(Lag::Existence) => false,

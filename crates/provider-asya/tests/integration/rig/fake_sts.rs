@@ -22,7 +22,7 @@ pub struct FakeSts {
 
 #[derive(Default)]
 struct State {
-    /// Whether roles are given.
+    /// True if roles are given.
     gives: bool,
     /// The bodies of the requests, oldest first.
     asked: Vec<String>,

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use actor::health::{AtProvider, Patience};
+use actor::health::{AtProvider, HealthTimeouts};
 use futures::FutureExt as _;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
@@ -247,7 +247,7 @@ impl HealthFixture {
 fn start_controller(client: Client, metrics: Arc<Metrics>) -> JoinHandle<()> {
     let timings = Timings {
         health_interval: INTERVAL,
-        patience: Patience {
+        timeouts: HealthTimeouts {
             inspection: Duration::from_secs(1),
             mount: Duration::from_secs(3),
             settle: Duration::from_secs(3),
@@ -293,12 +293,12 @@ pub fn running() -> Value {
     status
 }
 
-/// Whether a condition is True.
+/// Returns whether a condition is True.
 pub fn is_true(health: &ActorHealth, type_: &str) -> bool {
     provider_asya::conditions::is_true(&health.status.conditions, type_)
 }
 
-/// Whether a condition is False with a message that contains `text`.
+/// Returns whether a condition is False with a message that contains `text`.
 pub fn is_false_with(health: &ActorHealth, type_: &str, text: &str) -> bool {
     health.status.conditions.iter().any(|condition| {
         let message = condition.message.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the examples' platforms and actors mean for the provider.
+//! Provider configs and objects for the platforms and actors of the examples.
 
 use std::fs;
 use std::path::Path;

@@ -15,7 +15,7 @@ use tokio::task::{JoinHandle, JoinSet};
 /// Bytes of an answer that arrive before a connection is cut: less than its first line.
 const BEFORE_THE_CUT: usize = 10;
 
-/// What becomes of a request.
+/// Handling of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// It is passed on, and so is its answer.
@@ -42,7 +42,7 @@ pub enum Which {
     Writes,
 }
 
-/// What the proxy does now.
+/// Current handling of requests.
 #[derive(Debug, Clone, Copy)]
 struct Rule {
     mode: Mode,
@@ -63,7 +63,7 @@ pub struct Proxy {
     /// URL of the server as it is seen through the proxy.
     pub endpoint: String,
     rule: watch::Sender<Rule>,
-    /// Whether somebody listens.
+    /// True if somebody listens.
     listens: watch::Receiver<bool>,
     met: Arc<Mutex<u64>>,
     task: JoinHandle<()>,
@@ -126,7 +126,7 @@ impl Drop for Proxy {
     }
 }
 
-/// What each connection needs.
+/// State that each connection needs.
 #[derive(Clone)]
 struct Way {
     target: SocketAddr,
@@ -225,7 +225,7 @@ async fn serve(mut client: TcpStream, way: Way) -> std::io::Result<()> {
     }
 }
 
-/// Whether a request begins here: the body of one of the provider's is a JSON object.
+/// Returns whether a request begins here: the body of one of the provider's is a JSON object.
 fn is_head(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(u8::is_ascii_uppercase)
 }

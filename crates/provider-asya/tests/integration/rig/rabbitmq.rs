@@ -44,7 +44,7 @@ impl RabbitMq {
         self.server.restart().await;
     }
 
-    /// What is at this path, which must be there.
+    /// Value at this path, which must exist.
     pub async fn read(&self, path: &[&str]) -> Value {
         match self.api.get(path).await {
             Ok(Answer::Ok(value)) => value,
@@ -84,7 +84,7 @@ impl RabbitMq {
         }
     }
 
-    /// Whether anything is at this path.
+    /// Returns whether anything is at this path.
     pub async fn has(&self, path: &[&str]) -> bool {
         self.api.get(path).await.expect("the API answers") != Answer::NotFound
     }

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::binding_fixture::{OWNER, Site, workload};
 
-/// What a controller does at each reconciliation, which follows each change.
+/// Actions of a controller at each reconcile, which follows each change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Habit {
     /// It writes its whole pod template where the live one differs, as KServe does.
@@ -107,7 +107,7 @@ async fn reconcile(
     };
 }
 
-/// What it writes; none where it is content.
+/// Change that it writes; none if nothing needs a change.
 fn wanted(live: &Value, name: &str, habit: Habit) -> Option<Value> {
     let own = workload(
         "Deployment",

@@ -4,7 +4,7 @@ use actor::queue::Location;
 use serde_json::{Map, Value, json};
 
 use super::definition::{
-    DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, OWNER_ARGUMENT, QueueDefinition, Version, policy_name,
+    DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, QueueDefinition, Version, owner, policy_name,
 };
 use super::foreign_policies::ForeignPolicy;
 use super::policies::PolicySlot;
@@ -82,11 +82,6 @@ pub(super) fn observed(
         }
     }
     observed
-}
-
-/// Owner tag in the arguments of a queue or binding.
-pub(super) fn owner(queue: &Value) -> Option<&str> {
-    queue["arguments"][OWNER_ARGUMENT].as_str()
 }
 
 /// Owner of a queue. An adopted queue cannot get an argument any more, so its bindings have the tag.
