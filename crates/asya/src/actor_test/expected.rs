@@ -82,7 +82,10 @@ impl fmt::Display for ExpectedDiagnostic {
 
 /// One item, or a list of them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a diagnostic or a list of them: each a part of the message, or a map of a listed code, source, path and message"
+)]
 pub enum OneOrMany<T> {
     /// One.
     One(T),

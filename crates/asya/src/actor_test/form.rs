@@ -57,7 +57,7 @@ pub fn junit(outcomes: &[Outcome]) -> String {
             outcomes.len(),
             failed(outcomes)
         ));
-        for Outcome { test, failures } in outcomes {
+        for Outcome { test, failures, .. } in outcomes {
             let line = test.positions.of(&merge::FieldPath::default()).line;
             let name = escaped(&test.name);
             text.push_str(&format!(

@@ -95,7 +95,7 @@ pub(super) fn check(call: &Call, scaling: &Scaling) -> Vec<Diagnostic> {
     errors
 }
 
-/// The first name of the formula that is no trigger's, and the names that there are.
+/// The first name of the formula that is not a trigger, and the known names.
 fn unknown_trigger<'a>(formula: &'a str, scaling: &Scaling) -> Option<(&'a str, String)> {
     let mut known = vec![queue_trigger::NAME];
     let external = Trigger::all(scaling).filter(|trigger| !trigger.reads_pods());
