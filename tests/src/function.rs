@@ -32,7 +32,7 @@ pub const PROGRAMS: [&str; 7] = [
     "function-asya",
 ];
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A running function. It is killed when this value is dropped.
 #[derive(Debug)]
@@ -202,11 +202,11 @@ impl Drop for Function {
 /// # Panics
 /// When it does not happen in time.
 pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !happened() {
         assert!(
             Instant::now() < deadline,
-            "waited {PATIENCE:?} without success until {what}"
+            "waited {TIMEOUT:?} without success until {what}"
         );
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -18,7 +18,7 @@ use test_cluster::cluster::Cluster;
 use test_cluster::crossplane::{Crossplane, NAMESPACE, condition};
 use test_cluster::registry::Registry;
 use test_cluster::rights::Rights;
-use test_cluster::{PATIENCE, components, namespace, objects, until};
+use test_cluster::{TIMEOUT, components, namespace, objects, until};
 
 use crate::examples::documents;
 use crate::function::{Function, reserve_addresses};
@@ -220,7 +220,7 @@ impl Stack {
     /// Waits until all packages of a kind are installed and healthy.
     async fn until_all_are_healthy(&self, kind: &str) {
         let packages = self.packages(kind).await;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let list = packages.list(&ListParams::default()).await;
             let list = json!(list.expect("a list").items);

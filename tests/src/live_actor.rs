@@ -42,7 +42,7 @@ impl<'a> Live<'a> {
         Self {
             stack,
             name: name.to_owned(),
-            patience: test_cluster::PATIENCE,
+            patience: test_cluster::TIMEOUT,
             actors: stack.api(&stack::api_version(), actor::KIND).await,
             composed,
         }

@@ -165,7 +165,7 @@ impl Fixture {
     async fn until_replicas(&self, namespace: &str, name: &str, replicas: u64, since: &str) {
         let (deployments, _) = objects::api_of(&self.client, &deployment(namespace, name)).await;
         let start = Instant::now();
-        let deadline = start + test_cluster::PATIENCE;
+        let deadline = start + test_cluster::TIMEOUT;
         loop {
             let found = read(&deployments, name).await;
             if found["spec"]["replicas"] == replicas {

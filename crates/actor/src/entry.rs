@@ -18,7 +18,7 @@ impl Named {
         self.text("name").unwrap_or_default()
     }
 
-    /// A text field, if it is there and is a text.
+    /// A text field, if it exists and is a text.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.0.get(key)?.as_str()
     }

@@ -26,7 +26,7 @@ impl Size {
         }
     }
 
-    /// Returns whether the objects of the actor are there already.
+    /// Returns whether the objects of the actor exist already.
     pub fn is_live(self) -> bool {
         self != Self::Small
     }

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How long a program may take to listen, under a tool that slows it down fifty times too.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 /// How exactly the moment is known from which on it listens.
 const LOOK: Duration = Duration::from_micros(200);
 
@@ -50,7 +50,7 @@ impl Process {
             if let Some(status) = process.child.try_wait()? {
                 bail!("`{shown}` ended with {status}");
             }
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > TIMEOUT {
                 bail!("`{shown}` does not listen");
             }
             std::thread::sleep(LOOK);
@@ -96,7 +96,7 @@ impl Process {
             .context("cannot wait for it")?
             .is_none()
         {
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > TIMEOUT {
                 bail!("a program does not end");
             }
             // Not by blocking: a connection that was dropped is closed by this thread.

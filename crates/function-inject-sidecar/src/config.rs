@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::runtime_script::Script;
 
-/// The variable with the sidecar image of actors for which nobody else names one.
+/// The variable with the sidecar image of actors for which nothing else names one.
 pub const IMAGE_VARIABLE: &str = "ASYA_SIDECAR_IMAGE";
 /// The variable with the path of a runtime script in place of the embedded ones.
 pub const SCRIPT_VARIABLE: &str = "ASYA_RUNTIME_SCRIPT_PATH";
@@ -12,7 +12,7 @@ pub const SCRIPT_VARIABLE: &str = "ASYA_RUNTIME_SCRIPT_PATH";
 /// Read once, when the function starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
-    /// Sidecar image of actors for which nobody else names one.
+    /// Sidecar image of actors for which nothing else names one.
     pub sidecar_image: Option<String>,
     /// Runtime script in place of the embedded ones.
     pub script: Option<Script>,

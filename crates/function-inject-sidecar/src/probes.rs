@@ -9,7 +9,7 @@ const ALIVE: &str = "test -S /var/run/asya/asya-runtime.sock";
 const READY: &str =
     "test -S /var/run/asya/asya-runtime.sock && test -f /var/run/asya/runtime-ready";
 
-/// Adds the probes of our own sidecar, which serves them beside its metrics. In somebody else's pods
+/// Adds the probes of our own sidecar, which serves them beside its metrics. In another owner's pods
 /// there is no readiness probe, for the same reason as below.
 pub(crate) fn add_to_sidecar(container: &mut Map<String, Value>, port: u16, is_foreign_pod: bool) {
     let get = |path: &str| json!({"path": path, "port": port});
@@ -37,7 +37,7 @@ pub(crate) fn add_to_sidecar(container: &mut Map<String, Value>, port: u16, is_f
 /// Adds the probes that the container does not have. A handler may take 5 minutes to
 /// load, models included, before it counts as broken.
 ///
-/// In somebody else's pods there is no readiness probe: an adapter that cannot take a
+/// In another owner's pods there is no readiness probe: an adapter that cannot take a
 /// message must not keep others from the server in the same pod.
 pub(crate) fn add(container: &mut Map<String, Value>, is_foreign: bool) {
     let alive = json!({"command": ["sh", "-c", ALIVE]});

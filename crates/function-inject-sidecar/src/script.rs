@@ -20,7 +20,7 @@ pub(crate) enum Source {
     Image,
     /// In a ConfigMap of ours.
     Rendered(Script),
-    /// In a ConfigMap that is there already.
+    /// In a ConfigMap that exists already.
     Existing(String),
 }
 

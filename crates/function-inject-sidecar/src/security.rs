@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 pub(crate) enum Program {
     /// Our own, which runs as a user other than root and writes nowhere but to its volumes.
     Ours,
-    /// Somebody else's, of which neither is known.
+    /// Another owner's, of which neither is known.
     Foreign,
 }
 

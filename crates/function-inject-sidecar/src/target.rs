@@ -15,7 +15,7 @@ pub(crate) struct Target {
     pub(crate) object: Value,
     /// JSON pointer of the pod template.
     template: &'static str,
-    /// True if the pods are somebody else's, to which the template is added.
+    /// True if the pods are another owner's, to which the template is added.
     pub(crate) is_foreign: bool,
 }
 

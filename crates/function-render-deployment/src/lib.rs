@@ -91,13 +91,13 @@ struct Actor<'a> {
 }
 
 impl Actor<'_> {
-    /// Returns whether its containers run in somebody else's pods.
+    /// Returns whether its containers run in another owner's pods.
     fn is_injected(&self) -> bool {
         let mut bound = self.bound.iter();
         bound.any(|bound| bound.strategy == Strategy::Inject)
     }
 
-    /// The handler, where somebody names one.
+    /// The handler, if one is named.
     fn handler(&self) -> Option<&str> {
         let of_adapter = self
             .bound
@@ -210,7 +210,7 @@ fn check_forms_of_own_spec(call: &Call) -> Result<(), StepError> {
     Ok(())
 }
 
-/// The platform's settings; their defaults where nobody gives any.
+/// The platform's settings; their defaults if none are given.
 fn platform(call: &Call) -> Result<Platform, StepError> {
     let is_given =
         call.context(PLATFORM_KEY).is_some() || call.input::<CommonInput>()?.platform.is_some();

@@ -39,7 +39,7 @@ fn observed(call: &Call, resource_name: &str) -> Option<i64> {
     value::integer(call.observed(resource_name)?, &["spec", "replicas"])
 }
 
-/// Returns whether Crossplane applied `spec.replicas` and nobody else has set it.
+/// Returns whether Crossplane applied `spec.replicas` and no other manager has set it.
 fn only_crossplane_owns(call: &Call, resource_name: &str) -> bool {
     let Some(workload) = call.observed(resource_name) else {
         return false;

@@ -14,7 +14,7 @@ pub(crate) enum Blocker {
     KedaNotInstalled,
 }
 
-/// A scaler of somebody else's on the same pods.
+/// A scaler of another owner's on the same pods.
 pub(crate) struct ForeignScaler {
     /// Which it is.
     pub(crate) message: String,
@@ -28,13 +28,13 @@ impl Blocker {
     /// Returns whether KEDA is known not to be there. Asks Crossplane for schemas while there is
     /// no ScaledObject yet.
     pub(crate) fn absence(call: &mut Call) -> Option<Self> {
-        // An observed ScaledObject proves that KEDA is there. It must not be left out
+        // An observed ScaledObject proves that KEDA is installed. It must not be left out
         // because of a doubt: that would be an order to delete it.
         let is_new = call.observed(scaled_object::RESOURCE_NAME).is_none();
         (is_new && is_keda_absent(call)).then_some(Self::KedaNotInstalled)
     }
 
-    /// The scaler of somebody else's that the provider has seen on the actor's own pods.
+    /// The scaler of another owner's that the provider has seen on the actor's own pods.
     pub(crate) fn on_own_pods(call: &Call) -> Option<Self> {
         let path = |field| ["status", "atProvider", "foreignScaler", field];
         let health = call.observed(health::RESOURCE_NAME)?;

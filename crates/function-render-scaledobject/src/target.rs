@@ -57,7 +57,7 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// An object of somebody else's. Nothing is known of its pods.
+    /// An object of another owner's. Nothing is known of its pods.
     pub(crate) fn foreign(object: &'a ObjectReference) -> Self {
         Self {
             api_version: &object.api_version,

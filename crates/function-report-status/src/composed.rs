@@ -17,7 +17,7 @@ pub(crate) enum Part {
     TargetScaler,
     /// How KEDA reads the queue.
     ScalerAccess,
-    /// The binding to somebody else's workload.
+    /// The binding to another owner's workload.
     Binding,
     /// Objects that the workload needs: script, `ServiceAccount`, `ActorHealth`.
     Support,

@@ -1,5 +1,5 @@
 //! The pipeline: one function after the other, each called until what it asks for
-//! stands still.
+//! no longer changes.
 
 use std::collections::HashMap;
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::process::Process;
 use crate::watchdog::Folder;
-use crate::{PATIENCE, components, node, openssl, ports};
+use crate::{TIMEOUT, components, node, openssl, ports};
 
 /// The controllers that every cluster has.
 const CONTROLLERS: [&str; 3] = [
@@ -144,9 +144,9 @@ impl Cluster {
                 .await
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             let is_served = await_condition(api.clone(), &name, conditions::is_crd_established());
-            tokio::time::timeout(PATIENCE, is_served)
+            tokio::time::timeout(TIMEOUT, is_served)
                 .await
-                .unwrap_or_else(|_| panic!("{name} is not served within {PATIENCE:?}"))
+                .unwrap_or_else(|_| panic!("{name} is not served within {TIMEOUT:?}"))
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }

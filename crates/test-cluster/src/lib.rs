@@ -29,14 +29,14 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 /// How long a test waits for anything, by default 2 minutes.
-pub const PATIENCE: Duration = Duration::from_mins(2);
+pub const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Polls every 50 ms until there is an answer, and returns it.
 ///
 /// # Panics
-/// If there is none within [`PATIENCE`].
+/// If there is none within [`TIMEOUT`].
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, ask: impl FnMut() -> F) -> T {
-    until_within(PATIENCE, what, ask).await
+    until_within(TIMEOUT, what, ask).await
 }
 
 /// Like [`until`], with a deadline of its own.
@@ -44,18 +44,18 @@ pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, ask: impl FnMut
 /// # Panics
 /// When there is no answer in time.
 pub async fn until_within<T, F: Future<Output = Option<T>>>(
-    patience: Duration,
+    timeout: Duration,
     what: &str,
     mut ask: impl FnMut() -> F,
 ) -> T {
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     loop {
         if let Some(answer) = ask().await {
             return answer;
         }
         assert!(
             Instant::now() < deadline,
-            "waited {patience:?} without success until {what}"
+            "waited {timeout:?} without success until {what}"
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

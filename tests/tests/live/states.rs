@@ -112,7 +112,7 @@ async fn check_columns(live: &Live<'_>, reason: &str, expected: BTreeMap<String,
         .partition(|(name, _)| NARROW.contains(&name.as_str()));
     for (args, expected) in [(&["-o", "wide"][..], &expected), (&[], &narrow)] {
         // The status may change before everything that was written is observed.
-        let deadline = Instant::now() + test_cluster::PATIENCE;
+        let deadline = Instant::now() + test_cluster::TIMEOUT;
         loop {
             let shown = live.shown(args).await;
             let differs = |(name, expected): &(&String, &String)| {

@@ -6,7 +6,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use test_cluster::{PATIENCE, components, until};
+use test_cluster::{TIMEOUT, components, until};
 use tests::caller::Caller;
 use tests::mesh::{ENDS, Flavor, Mesh, Rendered, STEPS, Transport};
 use tests::pod::{Pod, RUNTIME, SIDECAR};
@@ -43,7 +43,7 @@ impl Pods {
                 return written;
             }
             assert!(
-                start.elapsed() < PATIENCE,
+                start.elapsed() < TIMEOUT,
                 "{id} is not at {end}:\n{}",
                 self.written()
             );

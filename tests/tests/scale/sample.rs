@@ -10,7 +10,7 @@ use tests::metrics;
 use crate::world::World;
 
 /// How long the API server may take to answer with its metrics. It is busier than it is in any other test.
-const PATIENCE: Duration = Duration::from_mins(15);
+const TIMEOUT: Duration = Duration::from_mins(15);
 
 /// Counters of all programs.
 pub(crate) struct Sample {
@@ -38,7 +38,7 @@ impl Sample {
         let provider = stack.scrape_provider();
         // A busy server cuts the answer off.
         let what = "the API server answers with its metrics";
-        let server = test_cluster::until_within(PATIENCE, what, || async {
+        let server = test_cluster::until_within(TIMEOUT, what, || async {
             let request = http::Request::get("/metrics").body(Vec::new());
             let answer = stack.client.request_text(request.expect("a request"));
             answer.await.ok()

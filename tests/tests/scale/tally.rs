@@ -14,7 +14,7 @@ use crate::world::World;
 
 /// How long all of them may take. A machine that is busy with other work needs many times what an idle
 /// one does.
-const PATIENCE: Duration = Duration::from_mins(90);
+const TIMEOUT: Duration = Duration::from_mins(90);
 
 /// Waits until as many objects as there are actors are so at the same time.
 ///
@@ -48,10 +48,10 @@ pub(crate) async fn until_all(
             }
         }
     };
-    let is_done = timeout(PATIENCE, watched).await.is_ok();
+    let is_done = timeout(TIMEOUT, watched).await.is_ok();
     assert!(
         is_done,
-        "{} of {number} {what} within {PATIENCE:?}; this one is not: {last_other:#}\n{}",
+        "{} of {number} {what} within {TIMEOUT:?}; this one is not: {last_other:#}\n{}",
         those.len(),
         world.stack.log()
     );

@@ -10,12 +10,12 @@ use test_cluster::crossplane::condition;
 use tests::live_actor::Live;
 
 use crate::ends;
-use crate::world::{PATIENCE, World, is_true, status};
+use crate::world::{TIMEOUT, World, is_true, status};
 
 /// An actor is applied: all its objects are created, and its statuses come in order.
 pub(crate) async fn create<'a>(world: &'a World, name: &str, spec: &Value) -> Live<'a> {
     let mut live = Live::apply(&world.stack, name, spec).await;
-    live.patience = PATIENCE;
+    live.patience = TIMEOUT;
     let statuses = Mutex::new(Vec::new());
     let listen = async {
         loop {

@@ -17,7 +17,7 @@ use crate::fail;
 use crate::kubelet::Kubelet;
 
 /// How long anything may take: core reads flavors once a minute, and later after errors.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(3);
 
 /// A cluster with everything, and brokers.
 pub(crate) struct World {
@@ -147,7 +147,7 @@ impl World {
     ) {
         let start = Instant::now();
         while !is_so().await {
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > TIMEOUT {
                 let found = actor.read().await;
                 let status = &found["status"];
                 fail(
@@ -166,7 +166,7 @@ impl World {
         let start = Instant::now();
         while !is_so().await {
             assert!(
-                start.elapsed() < PATIENCE,
+                start.elapsed() < TIMEOUT,
                 "waited without success: {what}\n{}",
                 self.log()
             );

@@ -14,7 +14,7 @@ pub const NO_WORKLOAD: &str = "NoWorkload";
 pub const AVAILABLE: &str = "Available";
 /// `Ready`: all is well so far, and not done.
 pub const CREATING: &str = "Creating";
-/// `Ready`: another controller removed what was added; it is put back. The message
+/// `Ready`: another controller removed what was added; it is restored. The message
 /// names that controller's field manager.
 pub const CONFLICT: &str = "Conflict";
 /// `Ready`: another controller removed it more than
@@ -23,7 +23,7 @@ pub const CONFLICT: &str = "Conflict";
 pub const GAVE_UP: &str = "GaveUp";
 /// `Ready`: another actor is bound to the target; the message names it.
 pub const ALREADY_BOUND: &str = "AlreadyBound";
-/// `Ready`: a container, volume or label that is to be added is somebody else's
+/// `Ready`: a container, volume or label that is to be added is another owner's
 /// already; the message names the field and its manager.
 pub const FIELD_TAKEN: &str = "FieldTaken";
 /// `Ready`: the API server refused what was to be added; the message has its words.

@@ -129,7 +129,7 @@ fn on<'a>(facts: &Facts<'_>, scalers: &[&'a Scaler]) -> Vec<&'a Scaler> {
         .collect()
 }
 
-/// The first scaler of somebody else's, a `ScaledObject` before an HPA. Those of the actor
+/// The first scaler of another owner's, a `ScaledObject` before an HPA. Those of the actor
 /// are none, and neither are HPAs that KEDA made.
 pub fn foreign_scaler(actor: &str, scalers: &[&Scaler]) -> Option<ForeignScaler> {
     let scalers = scalers.iter().map(|scaler| (scaler, &scaler.itself));

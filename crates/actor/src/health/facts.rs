@@ -131,7 +131,7 @@ impl Scaler {
     /// Label of the actor that a scaler belongs to.
     pub const ACTOR: &'static str = labels::ACTOR;
 
-    /// Returns whether it scales the workload of somebody else's actor, or of nobody's.
+    /// Returns whether it scales the workload of another owner's actor, or of nobody's.
     pub(super) fn is_foreign(&self, actor: &str) -> bool {
         !self.is_kedas && self.actor.as_deref() != Some(actor)
     }

@@ -102,7 +102,7 @@ pub(crate) fn pod_template(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// `template` of a WorkloadBinding. Keys of a pod that it does not have cannot be set:
-/// what is added to somebody else's pods must not change what runs there.
+/// what is added to another owner's pods must not change what runs there.
 pub(crate) fn pod_fragment(_: &mut SchemaGenerator) -> Schema {
     let texts = |description: &str| -> Value {
         json!({

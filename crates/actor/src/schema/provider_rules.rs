@@ -77,7 +77,7 @@ fn of_dead_letter(dead_letter: &mut Value, max_receive_count: u32) {
     }
 }
 
-/// A binding adds to somebody else's pods, and changes nothing of theirs.
+/// A binding adds to another owner's pods, and changes nothing of theirs.
 pub(super) fn of_binding(spec: &mut Value) {
     let for_provider = &mut spec["properties"]["forProvider"];
     for_provider["x-kubernetes-validations"] = json!([

@@ -18,7 +18,7 @@ use tokio::net::UnixStream;
 use call::AbortOnDrop;
 pub use call::{Call, Event};
 
-/// Between two attempts to reach a runtime that is not there.
+/// Between two attempts to reach a runtime that does not exist.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 

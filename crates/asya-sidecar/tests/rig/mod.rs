@@ -30,7 +30,7 @@ use test_cluster::until_within;
 use process::Program;
 
 /// How long anything may take that a test waits for.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A pod: a folder for the socket, and what runs beside it.
 pub struct Pod {
@@ -57,7 +57,7 @@ pub fn environment(actor: &str) -> BTreeMap<String, String> {
 
 /// Waits for something.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, ask: impl FnMut() -> F) -> T {
-    until_within(PATIENCE, what, ask).await
+    until_within(TIMEOUT, what, ask).await
 }
 
 impl Pod {

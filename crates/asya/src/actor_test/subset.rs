@@ -23,7 +23,7 @@ pub(super) struct Mismatch {
 /// Everything by which `expected` is not a part of `found`.
 ///
 /// Of a map each key must be there, with the expected value in it; `null` stands for a
-/// key that is not there. Of a list each item must be there, in any order. Everything
+/// key that does not exist. Of a list each item must be there, in any order. Everything
 /// else must be equal; whole numbers may be written with a fraction of zero.
 pub(super) fn mismatches(expected: &Value, found: &Value) -> Vec<Mismatch> {
     let mut mismatches = Vec::new();

@@ -32,7 +32,7 @@ const POD: [&str; 3] = [
 /// Fields of the container `asya-sidecar`.
 const SIDECAR: [&str; 4] = ["image", "imagePullPolicy", "resources", "securityContext"];
 
-/// Adds each leaf of the rendered objects that is the value of a field which nobody set.
+/// Adds each leaf of the rendered objects that is the value of a field that is not set.
 pub(super) fn add(
     explanation: &mut Explanation,
     resolved: &Resolved<'_>,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::program::{Folder, Run};
 
 /// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An actor with a handler beside it.
 fn actor(name: &str, spec: &str) -> String {
@@ -487,7 +487,7 @@ fn staying(folder: &Folder) -> (Child, String) {
 }
 
 fn until_gone(process: &str) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let path = format!("/proc/{process}/stat");
     loop {
         let stat = fs::read_to_string(&path).unwrap_or_default();

@@ -5,7 +5,7 @@
 //! pipeline ends with the first step that ends fatally. Nothing is encoded in between.
 //!
 //! # When a step asks for something
-//! Crossplane calls a function until what it asks for stands still, and goes on to the
+//! Crossplane calls a function until what it asks for no longer changes, and goes on to the
 //! next one only then. So a call ends with the first step that asks for something new:
 //! it answers with all that was asked for so far, Crossplane fetches that and calls
 //! again, and the steps run from the first one on with the context that they were given.
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::value::struct_to_json;
 
-    /// Plays Crossplane: calls until what is asked for stands still, with every object
+    /// Plays Crossplane: calls until what is asked for no longer changes, with every object
     /// that is in `exists` and those that are not as absent; what `mute` says is never
     /// answered. Returns each answer.
     fn calls(

@@ -89,7 +89,7 @@ pub(super) fn check(call: &Call, scaling: &Scaling) -> Vec<Diagnostic> {
         .collect();
     if min.value > max.value {
         let message = format!("{} is above {}", min.describe(call), max.describe(call));
-        // The default is nobody's to change.
+        // A default is not reported.
         let (wrong, other) = if min.given.is_some() {
             (&min, &max)
         } else {

@@ -2,7 +2,7 @@
 //!
 //! Crossplane records a reference to each object before it applies it, so an
 //! object that has a reference and is not observed was refused, was deleted, or
-//! belongs to somebody else. Which of them, the object itself shows where there is
+//! belongs to another owner. Which of them, the object itself shows where there is
 //! one: it is required by name. A refusal (an *Invalid* answer) shows in the XR's
 //! `Synced` as a list of names, without the API server's words.
 
@@ -39,7 +39,7 @@ enum Why {
     Predecessors,
     /// It is another actor's.
     OtherActors { owner: String },
-    /// It is somebody else's.
+    /// It is another owner's.
     OtherControllers { owner: String },
     /// The API server refused it.
     Refused { describe: String },

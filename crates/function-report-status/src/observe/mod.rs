@@ -65,7 +65,7 @@ pub(crate) enum ObservedObject<T> {
     NotDesired,
     /// It is desired and not there.
     Missing,
-    /// It is there.
+    /// It exists.
     Present(T),
 }
 
@@ -87,7 +87,7 @@ impl<T> ObservedObject<T> {
         }
     }
 
-    /// The object, if it is there.
+    /// The object, if it exists.
     pub(crate) fn present(&self) -> Option<&T> {
         match self {
             Self::Present(object) => Some(object),

@@ -9,7 +9,7 @@ use test_cluster::usage::{self, Usage};
 use crate::rig::process::Process;
 
 /// How long thousands of queues may take.
-const PATIENCE: Duration = Duration::from_hours(1);
+const TIMEOUT: Duration = Duration::from_hours(1);
 
 /// A running provider. It ends with this value.
 pub(crate) struct Program {
@@ -54,7 +54,7 @@ impl Program {
     /// # Panics
     /// When they do not in time.
     pub(crate) async fn until(&self, what: &str, holds: impl Fn(&str) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !holds(&self.metrics()) {
             assert!(
                 Instant::now() < deadline,

@@ -13,7 +13,7 @@ use crate::admin::Queues;
 use crate::transport::{Delivery, SendError};
 
 /// How long an operator waits for a broker.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[async_trait]
 impl Queues for RabbitMq {
@@ -26,7 +26,7 @@ impl Queues for RabbitMq {
                 .await?;
             Ok::<_, lapin::Error>(got.map(|message| (message, channel)))
         };
-        let taken = tokio::time::timeout(PATIENCE, taking).await;
+        let taken = tokio::time::timeout(TIMEOUT, taking).await;
         let taken = taken.map_err(|_| SendError::Disconnected("no answer".to_owned()))?;
         let taken = taken.map_err(|error| publish::refused(&error, queue, 0))?;
         Ok(taken.map(|(message, channel)| Delivery {
@@ -45,7 +45,7 @@ impl Queues for RabbitMq {
             self.publish("", queue, &body, publish::properties(&[]))
                 .await
         };
-        let put = tokio::time::timeout(PATIENCE, putting).await;
+        let put = tokio::time::timeout(TIMEOUT, putting).await;
         put.unwrap_or_else(|_| Err(SendError::Disconnected("no answer".to_owned())))
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn is_missing_queue<E: ProvideErrorMetadata>(error: &SdkError<E>) -> 
     code.ends_with("NonExistentQueue") || code.ends_with("QueueDoesNotExist")
 }
 
-/// Whether the receipt is of no use any more: the message is visible, deleted, or somebody else's.
+/// Whether the receipt is of no use any more: the message is visible, deleted, or another owner's.
 pub(super) fn is_stale_receipt<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
     let code = error.code().unwrap_or_default();
     ["MessageNotInflight", "ReceiptHandleIsInvalid"]

@@ -265,7 +265,7 @@ impl RabbitMqExternal {
         let (name, dead_letters) = (&self.definition.name, self.definition.dead_letter_queue());
         let existing = found(self.read_queue(name).await?);
         if let Some(found) = &existing
-            && observe::owner(found).is_some()
+            && definition::owner(found).is_some()
         {
             self.check_owner(name, found)?;
         }
@@ -324,7 +324,7 @@ impl RabbitMqExternal {
             && !related
                 .bindings
                 .iter()
-                .any(|binding| observe::owner(binding).is_some())
+                .any(|binding| definition::owner(binding).is_some())
         {
             // An adopted queue without routing keys gets its owner tag by a binding of its own.
             keys.push(self.definition.name.clone());
@@ -371,7 +371,7 @@ impl RabbitMqExternal {
     }
 
     fn check_owner(&self, name: &str, queue: &Value) -> Result<(), TransportError> {
-        match observe::owner(queue) {
+        match definition::owner(queue) {
             Some(owner) if owner == self.definition.owner_tag.as_str() => Ok(()),
             owner => Err(TransportError::Foreign {
                 name: name.to_owned(),
@@ -401,7 +401,7 @@ impl RabbitMqExternal {
         let (vhost, version) = (self.vhost(), self.broker.version().await?);
         let dead_letters = self.definition.dead_letter_queue();
         if let Answer::Ok(found) = self.read_queue(&dead_letters).await?
-            && observe::owner(&found) == Some(self.definition.owner_tag.as_str())
+            && definition::owner(&found) == Some(self.definition.owner_tag.as_str())
         {
             let policy = self.definition.dead_letter_policy_definition(version);
             let slot = self.policy_slot(&dead_letters, &policy).await?;

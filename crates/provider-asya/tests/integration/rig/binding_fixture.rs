@@ -351,7 +351,7 @@ pub fn has_condition(binding: &WorkloadBinding, type_: &str, reason: &str, text:
     })
 }
 
-/// A workload of somebody else's.
+/// A workload of another owner's.
 pub fn workload(kind: &str, name: &str, containers: &Value) -> Value {
     let labels = json!({"app": name});
     let pod = json!({"containers": containers,

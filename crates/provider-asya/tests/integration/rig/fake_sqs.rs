@@ -126,7 +126,7 @@ impl FakeSqs {
         }
     }
 
-    /// Removes a queue, as somebody else's `DeleteQueue` does.
+    /// Removes a queue, as another owner's `DeleteQueue` does.
     pub fn remove(&self, queue: &str) {
         self.lock().queues.remove(queue);
     }

@@ -26,7 +26,7 @@ pub mod reverter;
 
 pub use test_cluster::components::is_skipped;
 pub use test_cluster::shared::{self, Shared};
-pub use test_cluster::{PATIENCE, cluster, ports, process, until};
+pub use test_cluster::{TIMEOUT, cluster, ports, process, until};
 
 use std::time::SystemTime;
 

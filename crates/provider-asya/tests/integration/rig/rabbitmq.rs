@@ -98,5 +98,5 @@ pub fn login(endpoint: &str, username: &str, password: &str) -> Api {
         password,
         authorities: None,
     };
-    Api::new(&login, super::PATIENCE).expect("a usable endpoint")
+    Api::new(&login, super::TIMEOUT).expect("a usable endpoint")
 }

@@ -1,6 +1,6 @@
 //! Answers of a broker, and the observation that follows.
 
-use super::super::definition::PolicyRecord;
+use super::super::definition::{OWNER_ARGUMENT, PolicyRecord};
 use super::*;
 use crate::owner::OwnerTag;
 use crate::transport::DriftKind;
