@@ -124,7 +124,7 @@ async fn run(config: Config) -> ExitCode {
         None => None,
         Some(Ok(tracer)) => Some(Arc::new(tracer)),
         Some(Err(error)) => {
-            return invalid(&[Fault {
+            return invalid(&[Problem {
                 variable: "OTEL_EXPORTER_OTLP_ENDPOINT".to_owned(),
                 value: "***".to_owned(),
                 allowed: format!("standard variables OTEL_EXPORTER_OTLP_… that agree ({error})"),

@@ -29,7 +29,7 @@ pub(crate) fn run(connector: Option<Connector>) -> ExitCode {
     });
     let config = match StateConfig::read(kind, &|name| std::env::var(name).ok()) {
         Ok(config) => config,
-        Err(faults) => return invalid(&faults),
+        Err(problems) => return invalid(&problems),
     };
     start_logging(config.log_level);
     let Some(tokio) = start_tokio() else {

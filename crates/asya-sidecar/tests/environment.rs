@@ -306,11 +306,11 @@ fn the_standard_variables_decide_whether_spans_are_exported() {
     for (given, expected, reason) in cases {
         assert_eq!(protocol(given).unwrap(), expected, "{reason}");
     }
-    let faults = protocol(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]).unwrap_err();
-    assert_eq!(faults.len(), 1);
+    let problems = protocol(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]).unwrap_err();
+    assert_eq!(problems.len(), 1);
     assert!(
-        faults[0].starts_with("OTEL_EXPORTER_OTLP_PROTOCOL is \"http/json\": expected one of"),
-        "{faults:?}"
+        problems[0].starts_with("OTEL_EXPORTER_OTLP_PROTOCOL is \"http/json\": expected one of"),
+        "{problems:?}"
     );
 }
 

@@ -9,7 +9,7 @@ use actor::pod::{
 };
 
 use super::Prefix;
-use crate::config::Fault;
+use crate::config::Problem;
 
 /// Longest path of a Unix socket in bytes. Source: `sun_path` of Linux, less its end.
 const MAX_SOCKET_PATH: usize = 107;
@@ -73,22 +73,22 @@ impl StateConfig {
     pub fn read(
         kind: Option<StoreKind>,
         lookup: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, Vec<Fault>> {
+    ) -> Result<Self, Vec<Problem>> {
         let mut reader = Reader {
             lookup,
-            faults: Vec::new(),
+            problems: Vec::new(),
         };
         let config = reader.config(kind);
         match config {
-            Some(config) if reader.faults.is_empty() => Ok(config),
-            _ => Err(reader.faults),
+            Some(config) if reader.problems.is_empty() => Ok(config),
+            _ => Err(reader.problems),
         }
     }
 }
 
 struct Reader<'a> {
     lookup: &'a dyn Fn(&str) -> Option<String>,
-    faults: Vec<Fault>,
+    problems: Vec<Problem>,
 }
 
 impl Reader<'_> {
@@ -127,7 +127,7 @@ impl Reader<'_> {
         let value = self
             .get(variable)
             .map_or_else(|| "not set".to_owned(), |text| format!("{text:?}"));
-        self.faults.push(Fault {
+        self.problems.push(Problem {
             variable: variable.to_owned(),
             value,
             allowed: allowed.to_owned(),

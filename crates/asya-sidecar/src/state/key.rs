@@ -22,7 +22,7 @@ impl Key {
     /// # Errors
     /// If it could leave the store or cannot be a name in it.
     pub fn new(key: &str) -> Result<Self, StateError> {
-        let fault = if key.len() > MAX_KEY {
+        let problem = if key.len() > MAX_KEY {
             Some("is longer than 960 bytes")
         } else {
             key.split('/').find_map(|segment| match segment {
@@ -33,7 +33,7 @@ impl Key {
                 _ => None,
             })
         };
-        match fault {
+        match problem {
             None => Ok(Self(key.to_owned())),
             Some(reason) => Err(StateError::InvalidKey {
                 key: key.to_owned(),

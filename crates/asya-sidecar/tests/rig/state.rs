@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::process::Program;
-use super::{PATIENCE, text, until};
+use super::{TIMEOUT, text, until};
 
 /// Names of the runtime's mounts, one for each way of writing. One connector is behind both.
 const MOUNTS: [&str; 2] = ["buffered", "passthrough"];
@@ -123,7 +123,7 @@ fn start(environment: &BTreeMap<String, String>, folder: &Path) -> Program {
 
 /// Sends a request, and reads the answer to the end of the connection.
 pub fn exchange(mut stream: UnixStream, request: &[u8]) -> Option<Answer> {
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.set_read_timeout(Some(TIMEOUT)).ok()?;
     stream.write_all(request).ok()?;
     let mut data = Vec::new();
     stream.read_to_end(&mut data).ok()?;

@@ -231,9 +231,9 @@ impl InputError {
 fn placed(error: &YamlError) -> String {
     match error {
         YamlError::Read {
-            fault,
+            problem,
             position: Some(Position { line, column }),
-        } => format!("{line}:{column}: cannot read YAML: {fault}"),
+        } => format!("{line}:{column}: cannot read YAML: {problem}"),
         error => format!(" {error}"),
     }
 }

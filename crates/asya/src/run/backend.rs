@@ -81,9 +81,9 @@ fn rabbitmq(url: &str, plan: &Plan) -> Result<Arc<dyn Transport>, BackendError> 
         "ASYA_RABBITMQ_URL" => Some(url.to_owned()),
         name => plan.sidecar.get(name).cloned(),
     };
-    let config = Config::read(&lookup).map_err(|faults| {
-        let fault = faults.into_iter().next();
-        BackendError::Url(fault.map_or_else(String::new, |fault| fault.allowed))
+    let config = Config::read(&lookup).map_err(|problems| {
+        let problem = problems.into_iter().next();
+        BackendError::Url(problem.map_or_else(String::new, |problem| problem.allowed))
     })?;
     let TransportConfig::RabbitMq(rabbitmq) = &config.transport else {
         return Err(BackendError::Form);

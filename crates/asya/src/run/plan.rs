@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use actor::names::HANDLER_VARIABLE;
 use actor::names::{RUNTIME_CONTAINER, SIDECAR_CONTAINER};
-use actor::pod::{HANDLER_VARIABLE, RUNTIME_DIR, STATE_MOUNTS_VARIABLE, is_reserved_variable};
+use actor::pod::{RUNTIME_DIR, STATE_MOUNTS_VARIABLE, is_reserved_variable};
 use asya_sidecar::config::{Config, WorkerConfig};
 use pipeline::Object;
 use serde_json::Value;
@@ -67,12 +68,12 @@ pub enum PlanError {
         missing: Missing,
     },
     /// The sidecar would refuse its environment.
-    #[error("actor {actor:?}: the sidecar refuses its settings: {fault}")]
+    #[error("actor {actor:?}: the sidecar refuses its settings: {problem}")]
     Sidecar {
         /// The actor.
         actor: String,
         /// One of its variables.
-        fault: String,
+        problem: String,
     },
 }
 
@@ -161,10 +162,10 @@ pub fn plan(
     settings.remove("ASYA_RABBITMQ_CA_FILE");
     let worker = match Config::read(&|name| settings.get(name).cloned()) {
         Ok(config) => config.worker,
-        Err(faults) => {
-            errors.extend(faults.iter().map(|fault| PlanError::Sidecar {
+        Err(problems) => {
+            errors.extend(problems.iter().map(|problem| PlanError::Sidecar {
                 actor: own(),
-                fault: fault.to_string(),
+                problem: problem.to_string(),
             }));
             return Err(errors);
         }
