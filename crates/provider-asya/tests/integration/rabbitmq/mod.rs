@@ -222,7 +222,7 @@ fn an_unowned_queue_is_adopted() {
         .await
         .unwrap();
     let mut old = wanted("asya-old", "east");
-    old.queue.queue_type = actor::transport::QueueType::Classic;
+    old.queue.queue_type = actor::queue::QueueType::Classic;
     old.queue.routing_keys.clear();
     let queue = external(broker, old);
     assert_eq!(found(&queue, Depth::Full).await.owner, Ownership::Unowned);
