@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use provider_asya::program::{self, Flags};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 // A fast allocator that returns memory to the system.
 #[global_allocator]
@@ -18,9 +20,13 @@ fn main() -> ExitCode {
     } else {
         LevelFilter::INFO
     };
-    tracing_subscriber::fmt()
-        .json()
-        .with_max_level(level)
+    // At debug level the SDK of AWS logs credentials, of which the access key is readable.
+    let levels = Targets::new()
+        .with_default(level)
+        .with_target("aws_", LevelFilter::INFO);
+    tracing_subscriber::registry()
+        .with(tracing_subscriber::fmt::layer().json())
+        .with(levels)
         .init();
     // Dependencies could bring different defaults; there is one TLS stack.
     if rustls::crypto::aws_lc_rs::default_provider()

@@ -263,6 +263,7 @@ fn an_operator_policy_costs_no_more_calls() {
         let path = ["operator-policies", "/", "limits"];
         let policy = json!({"pattern": ".*", "apply-to": "queues", "priority": 9,
             "definition": {"message-ttl": 3_600_000, "max-length": 100_000}});
+        fixture.until_at_rest().await;
         assert!(api.put(&path, &policy).await.unwrap());
         rig::until("the operator policy applies", || async {
             let queue = fixture.rabbitmq.read(&["queues", "/", "rabbitmq"]).await;

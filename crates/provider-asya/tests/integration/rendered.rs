@@ -143,6 +143,14 @@ fn pod(workload: &serde_json::Value, restricted: bool) -> serde_json::Value {
     let spec = pod["spec"].as_object_mut().expect("a pod");
     spec.remove("serviceAccountName");
     spec.insert("automountServiceAccountToken".to_owned(), json!(false));
+    // As the StatefulSet's controller does with its claims.
+    let claims = workload["spec"]["volumeClaimTemplates"].as_array();
+    let claims = claims.into_iter().flatten();
+    let volumes: Vec<serde_json::Value> = claims
+        .map(|claim| json!({"name": claim["metadata"]["name"], "emptyDir": {}}))
+        .collect();
+    let list = spec.entry("volumes").or_insert_with(|| json!([]));
+    list.as_array_mut().expect("a list").extend(volumes);
     if !restricted {
         return pod;
     }

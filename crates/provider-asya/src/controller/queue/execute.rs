@@ -118,6 +118,7 @@ impl Reconciler<'_> {
             let (step, observed) = self.observe_and_plan(policies, connection, name).await?;
             if let (Step::NoOp, Some(observed)) = (step, observed) {
                 self.report(&observed);
+                self.report_owner(&observed, connection);
                 self.publish(&observed, name).await?;
                 self.set_ready(Some(&observed));
                 return Ok(Requeue::Poll);
