@@ -325,7 +325,7 @@ fn sample_of_credentials_has_an_owner_that_the_cluster_identifies() {
     }
     let (run, calls, given) = with_kubectl(TAKES_ALL, "install platform --apply");
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(given.contains("  ownerID: 5a1c-uid\n"), "{given}");
+    assert!(given.contains("  ownerID: \"5a1c-uid\"\n"), "{given}");
     assert_eq!(
         calls,
         "get namespace kube-system --output jsonpath={.metadata.uid}\napply --filename -\n"
