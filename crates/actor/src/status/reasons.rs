@@ -141,7 +141,13 @@ mod tests {
     use super::*;
 
     /// Problems that end without a change by the user, or that the user has asked for.
-    const NOTHING_TO_DO: [&str; 4] = ["Creating", "NotBound", "ScalingDisabled", "Waiting"];
+    const NOTHING_TO_DO: [&str; 5] = [
+        "Creating",
+        "NotBound",
+        "ScalingDisabled",
+        "Waiting",
+        "WaitingForQueue",
+    ];
 
     #[test]
     fn each_reason_is_listed_once_and_every_error_has_a_remedy() {

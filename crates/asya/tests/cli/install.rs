@@ -229,7 +229,9 @@ fn registry_version_and_namespaces_are_replaced() {
         let namespace = text(object, "/metadata/namespace");
         match kind.as_str() {
             "AsyncActor" | "ConfigMap" => assert_eq!(namespace.as_deref(), Some("on"), "{name}"),
-            "Role" | "RoleBinding" => assert_eq!(namespace.as_deref(), Some("up"), "{name}"),
+            "Role" | "RoleBinding" | "PodDisruptionBudget" => {
+                assert_eq!(namespace.as_deref(), Some("up"), "{name}");
+            }
             _ => assert_eq!(namespace, None, "{name}"),
         }
     }
