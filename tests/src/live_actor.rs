@@ -66,11 +66,17 @@ impl<'a> Live<'a> {
         live
     }
 
-    /// Returns whether there is an object of each kind.
+    /// Returns whether there is an object of each kind. KEDA's follow once the queue is ready, which it
+    /// becomes by the provider: without one they are not waited for.
     pub async fn has_all_objects(&self) -> bool {
         let found = self.objects().await;
         let has = |kind: &str| found.keys().any(|name| name.starts_with(kind));
-        self.composed.iter().all(|(kind, _)| has(kind))
+        let is_late = |kind: &str| {
+            let of_keda = KINDS.contains(&(KEDA_API_VERSION, kind));
+            of_keda && !self.stack.has_provider()
+        };
+        let mut kinds = self.composed.iter().map(|(kind, _)| *kind);
+        kinds.all(|kind| is_late(kind) || has(kind))
     }
 
     /// The actor as it is.

@@ -130,6 +130,11 @@ impl Stack {
         self.start_provider_with(&[]);
     }
 
+    /// Returns whether the provider was started.
+    pub fn has_provider(&self) -> bool {
+        self.provider.is_some()
+    }
+
     /// Starts the provider with these arguments.
     ///
     /// # Panics
