@@ -202,7 +202,7 @@ mod tests {
             match (&problem, expected) {
                 (None, None) => {}
                 (Some(problem), Some(part)) => {
-                    assert!(problem.contains(part), "{reason}: {problem}")
+                    assert!(problem.contains(part), "{reason}: {problem}");
                 }
                 _ => panic!("{reason}: {problem:?}"),
             }

@@ -133,8 +133,8 @@ mod tests {
 
     const LIMITS: Limits = Limits {
         interval: Duration::from_secs(5),
-        silence: Duration::from_secs(60),
-        reconcile: Duration::from_secs(900),
+        silence: Duration::from_mins(1),
+        reconcile: Duration::from_mins(15),
     };
 
     fn in_seconds(seconds: u64) -> Instant {

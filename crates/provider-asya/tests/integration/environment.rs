@@ -179,7 +179,7 @@ fn changed_flavors_are_announced_to_the_actors_that_use_them() {
         let before = annotation(&site.actors().get("a").await.unwrap());
         site.write_flavor("gpu", "app:3").await;
         site.flavors()
-            .delete("cpu", &Default::default())
+            .delete("cpu", &kube::api::DeleteParams::default())
             .await
             .unwrap();
         let settled = annotation(&site.actors().get("c").await.unwrap());

@@ -66,12 +66,12 @@ fn listed(schemas: &BTreeMap<String, Value>) -> Result<String> {
         let mut block = format!("{}\n", short(name));
         let fields = schema["properties"].as_object().into_iter().flatten();
         for (field, schema) in fields {
-            let (r#type, reference) = type_of(schema);
+            let (type_name, reference) = type_of(schema);
             write!(block, " {field}")?;
             if required.iter().any(|it| it == field) {
                 block.push('!');
             }
-            write!(block, " {}", r#type)?;
+            write!(block, " {type_name}")?;
             if let Some(keys) = schema["x-kubernetes-list-map-keys"].as_array() {
                 let keys: Vec<&str> = keys.iter().filter_map(Value::as_str).collect();
                 write!(block, " key={}", keys.join(","))?;

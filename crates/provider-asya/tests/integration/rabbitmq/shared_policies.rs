@@ -22,7 +22,7 @@ async fn make_vhost(broker: &RabbitMq, vhost: &str) {
 /// A queue of `owner` with the limit of the shared policy.
 fn sharing(vhost: &str, name: &str, owner: &str) -> QueueDefinition {
     let mut definition = wanted(name, owner);
-    definition.queue.vhost = vhost.to_owned();
+    vhost.clone_into(&mut definition.queue.vhost);
     definition.queue.dead_letter.max_receive_count = 3;
     definition.shared = Some(SharedPolicy {
         owner_id: owner.to_owned(),
@@ -206,7 +206,7 @@ fn no_policy_is_shared_while_an_older_queue_would_lose_messages_by_it() {
         let new = sharing(vhost, "asya-new", "east");
         create(broker, &new).await;
         let own = new.policy_names("asya-new")[0].clone();
-        assert_eq!(policies(broker, vhost).await, [own.clone()]);
+        assert_eq!(policies(broker, vhost).await, std::slice::from_ref(&own));
 
         let mut old = sharing(vhost, "asya-old", "east");
         old.queue.dead_letter.enabled = false;

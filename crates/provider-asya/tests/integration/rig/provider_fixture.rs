@@ -78,7 +78,7 @@ impl ProviderFixture {
         let own_metrics = metrics.clone();
         let controllers = tokio::spawn(async move {
             if watches_pods {
-                control_with_health(of_provider, timings, own_metrics).await;
+                Box::pin(control_with_health(of_provider, timings, own_metrics)).await;
             } else {
                 control(of_provider, timings, own_metrics).await;
             }
