@@ -166,7 +166,7 @@ pub struct RabbitMqConnection {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SharedPolicySettings {
-    /// Whether queues share policies. They also have policies of their own while the virtual host
+    /// True if queues share policies. They also have policies of their own while the virtual host
     /// has queues of other owners that `queueNames` matches. Default: true.
     pub enabled: bool,
     /// Names of the queues; `*` is any text. Default: `asya-*`.

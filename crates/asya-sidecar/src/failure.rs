@@ -143,7 +143,7 @@ impl Failure {
         Value::Object(details)
     }
 
-    /// Whether the error is of this type or derived from it. `KeyError` matches any module's, and
+    /// Returns whether the error is of this type or derived from it. `KeyError` matches any module's, and
     /// `builtins.KeyError` that one, also where the runtime writes built-in types without a module.
     pub fn is_a(&self, name: &str) -> bool {
         let own = std::iter::once(&self.r#type).chain(&self.mro);

@@ -238,7 +238,7 @@ impl Gateway {
     }
 }
 
-/// Whether a URL that came in a message may be asked.
+/// Returns whether a URL that came in a message may be asked.
 fn is_http(url: &str) -> bool {
     url.parse::<Uri>().is_ok_and(|url| {
         url.host().is_some_and(|host| !host.is_empty())

@@ -19,7 +19,7 @@ pub struct Policy {
     pub delays: Delays,
     /// No attempt starts later than this after the first.
     pub max_duration: Option<Duration>,
-    /// Whether each delay is a random one between half of it and all of it.
+    /// True if each delay is a random one between half of it and all of it.
     pub jitter: bool,
     /// Actors that get the message instead of the sump, in this order.
     pub on_exhausted: Vec<String>,

@@ -29,7 +29,7 @@ pub fn next_actor(envelope: &mut Envelope, by: &str) -> Option<String> {
     Some(target)
 }
 
-/// Whether a message that names `envelope.route.curr` is meant for this actor.
+/// Returns whether a message that names `envelope.route.curr` is meant for this actor.
 pub fn is_for(envelope: &Envelope, actor: &str) -> bool {
     let named = envelope.route.curr.as_str();
     named == actor || overridden(envelope, named).is_some_and(|target| target == actor)

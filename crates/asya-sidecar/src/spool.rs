@@ -66,7 +66,7 @@ impl Spool {
         self.count
     }
 
-    /// Whether there are none.
+    /// Returns whether the spool holds no frames.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

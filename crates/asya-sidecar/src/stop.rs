@@ -24,7 +24,7 @@ impl StopSender {
 }
 
 impl Stop {
-    /// Whether it was given.
+    /// Returns whether it was given.
     pub fn is_requested(&self) -> bool {
         *self.0.borrow()
     }

@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_reconcile_with_six_steps_takes_about_half_of_what_it_took_with_the_script() {
-        for (size, max) in [(Size::Realistic, 300_000), (Size::Small, 60_000)] {
+        for (size, max) in [(Size::Realistic, 300_000), (Size::Small, 70_000)] {
             let bytes = Requests::of(size).unwrap().bytes_of_six_steps();
             assert!(bytes <= max, "{}: {bytes} bytes", size.name());
         }

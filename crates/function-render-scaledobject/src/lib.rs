@@ -117,7 +117,7 @@ pub fn step(call: &mut Call) -> Result<(), StepError> {
     Ok(())
 }
 
-/// Whether new objects wait until the actor's queue is ready: before, KEDA's checks fail, and each
+/// Returns whether new objects wait until the actor's queue is ready: before, KEDA's checks fail, and each
 /// failure costs a reconcile.
 ///
 /// Objects that were composed once are never left out again, also if the API server refused them:

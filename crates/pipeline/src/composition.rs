@@ -216,7 +216,7 @@ impl Composition {
         (self, unknown)
     }
 
-    /// Whether it has no step.
+    /// Returns whether it has no step.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }

@@ -6,7 +6,7 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-/// Whether the provider may do `verb` with all objects of a resource.
+/// Returns whether the provider may do `verb` with all objects of a resource.
 ///
 /// # Errors
 /// The API server does not answer, or refuses the question.

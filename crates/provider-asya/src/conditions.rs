@@ -90,7 +90,7 @@ impl ConditionUpdate {
         }
     }
 
-    /// Whether the target of a binding exists is not known.
+    /// `TargetFound` Unknown: the provider cannot read whether the target exists.
     pub fn target_unknown(reason: &'static str, message: String) -> Self {
         Self {
             status: "Unknown",
@@ -130,17 +130,17 @@ impl ConditionUpdate {
         }
     }
 
-    /// Whether settings of the queue differ that cannot or must not be changed.
+    /// `Drifted`: settings of the queue differ that cannot or must not be changed.
     pub fn drifted(message: Option<String>) -> Self {
         Self::flag(DRIFTED, "ImmutableDifference", "NoDifference", message)
     }
 
-    /// Whether another policy of the broker shadows ours, or ours shadows another.
+    /// `Shadowed`: another policy of the broker shadows ours, or ours shadows another.
     pub fn shadowed(message: Option<String>) -> Self {
         Self::flag(POLICY_SHADOWED, "AnotherPolicy", "NoOtherPolicy", message)
     }
 
-    /// Whether the password that the provider uses must be encoded in a URL.
+    /// `PasswordNotUrlSafe`: the password must be percent-encoded in a URL.
     pub fn password_not_url_safe(message: Option<String>) -> Self {
         let type_ = PASSWORD_NOT_URL_SAFE;
         Self::flag(type_, "ReservedCharacter", "NoReservedCharacter", message)
@@ -166,12 +166,12 @@ impl ConditionUpdate {
         }
     }
 
-    /// Whether messages wait that no ready pod of the actor takes.
+    /// `NoConsumer`: messages wait, and no ready pod consumes them.
     pub fn no_consumer(message: Option<String>) -> Self {
         Self::flag(NO_CONSUMER, "NotConsumed", "Consumed", message)
     }
 
-    /// Whether pods of a binding's target can be killed while they work.
+    /// `GracePeriodTooShort`: pods of a binding's target can be killed during a call.
     pub fn grace_period_too_short(message: Option<String>) -> Self {
         let type_ = GRACE_PERIOD_TOO_SHORT;
         Self::flag(type_, "BelowRuntimeTimeout", "LongEnough", message)
@@ -196,7 +196,7 @@ impl ConditionUpdate {
         }
     }
 
-    /// Whether this lowers a flag, a condition that few objects ever have.
+    /// Returns whether this lowers a flag, a condition that few objects ever have.
     fn is_lowered_flag(&self) -> bool {
         let is_flag = FLAGS.contains(&self.type_)
             || [NO_CONSUMER, GRACE_PERIOD_TOO_SHORT].contains(&self.type_);
@@ -248,7 +248,7 @@ pub fn set(
     }
 }
 
-/// Whether the condition of this type is `True`.
+/// Returns whether the condition of this type is `True`.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     conditions
         .iter()

@@ -39,7 +39,7 @@ impl Counters {
     }
 }
 
-/// Whether `observed` counters are written over `written` ones, `ago` after the last write.
+/// Returns whether `observed` counters are written over `written` ones, `ago` after the last write.
 ///
 /// At most once per `interval`, and only when a counter reaches another step: 0, 1, 10, 100, and so on.
 /// Smaller changes are written once in five intervals. Each write costs a reconcile of the actor, in which

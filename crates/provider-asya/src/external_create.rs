@@ -13,7 +13,7 @@ pub const SUCCEEDED: &str = "crossplane.io/external-create-succeeded";
 /// Annotation: when a creation failed.
 pub const FAILED: &str = "crossplane.io/external-create-failed";
 
-/// Whether a creation was begun and no success was recorded since.
+/// Returns whether a creation was begun and no success was recorded since.
 ///
 /// The queue may be incomplete then, because the provider was killed or a call failed. Names are
 /// deterministic and creation is idempotent, so it is repeated until it succeeds.
@@ -37,7 +37,7 @@ pub fn next(annotations: &BTreeMap<String, String>, now: Timestamp) -> String {
     format!("{:.6}", after.map_or(now, |after| after.max(now)))
 }
 
-/// Whether a creation succeeded less than `grace` ago, so that the queue may not be visible yet.
+/// Returns whether a creation succeeded less than `grace` ago, so that the queue may not be visible yet.
 pub fn is_recent(annotations: &BTreeMap<String, String>, now: Timestamp, grace: Duration) -> bool {
     time(annotations, SUCCEEDED).is_some_and(|succeeded| {
         Duration::try_from(now.duration_since(succeeded)).is_ok_and(|age| age < grace)

@@ -221,7 +221,7 @@ impl LeaderElection {
         self.replace(found.metadata, record).await
     }
 
-    /// Whether the lease is free or has expired, as far as this replica has observed it.
+    /// Returns whether the lease is free or has expired, as far as this replica has observed it.
     fn is_free(&mut self, record: &LeaseSpec, now: Instant) -> bool {
         let since = match &self.observed {
             Some(observed) if observed.record == *record => observed.at,

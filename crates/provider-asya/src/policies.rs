@@ -44,27 +44,27 @@ impl Policies {
         Err(Unsupported(format!("[{}]", names.join(","))))
     }
 
-    /// Whether the object is paused: the list is empty.
+    /// Returns whether the object is paused: the list is empty.
     pub fn is_paused(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether the queue may only be observed.
+    /// Returns whether the queue may only be observed.
     pub fn only_observe(&self) -> bool {
         self.0.len() == 1 && self.0.contains("Observe")
     }
 
-    /// Whether a missing queue is created.
+    /// Returns whether a missing queue is created.
     pub fn may_create(&self) -> bool {
         self.allows("Create")
     }
 
-    /// Whether drift is corrected.
+    /// Returns whether drift is corrected.
     pub fn may_update(&self) -> bool {
         self.allows("Update")
     }
 
-    /// Whether the queue is deleted with the object.
+    /// Returns whether the queue is deleted with the object.
     pub fn may_delete(&self) -> bool {
         self.allows("Delete")
     }

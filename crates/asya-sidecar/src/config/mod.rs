@@ -40,7 +40,7 @@ pub struct TracesConfig {
     pub endpoint: String,
     /// How it is spoken to.
     pub protocol: OtlpProtocol,
-    /// Whether a standard variable names the service. Otherwise the actor's name is its name.
+    /// True if a standard variable names the service. Otherwise the actor's name is its name.
     pub is_service_named: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct WorkerConfig {
     pub sink: String,
     /// Actor that gets failed messages.
     pub sump: String,
-    /// Whether routes end here: nothing is sent on.
+    /// True if routes end here: nothing is sent on.
     pub is_end_actor: bool,
     /// How long the handler may take for a message.
     pub timeout: Duration,

@@ -50,7 +50,7 @@ impl Runtime {
         }
     }
 
-    /// Whether the runtime has loaded its handler and reports that it is ready. A killed one leaves
+    /// Returns whether the runtime has loaded its handler and reports that it is ready. A killed one leaves
     /// its files behind, so that only an answer proves it.
     pub async fn is_ready(&self) -> bool {
         if !self.ready_file.is_file() {

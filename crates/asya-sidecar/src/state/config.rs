@@ -61,7 +61,7 @@ pub struct S3Config {
     pub region: String,
     /// URL of the service, where it is not AWS's own.
     pub endpoint: Option<String>,
-    /// Whether the bucket is in the path of URLs and not in their host.
+    /// True if the bucket is in the path of URLs and not in their host.
     pub path_style: bool,
 }
 

@@ -73,7 +73,7 @@ pub struct Listing {
 /// Values by key.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Whether values can be read and written; says so to the health check.
+    /// Returns whether values can be read and written; says so to the health check.
     async fn check(&self) -> Result<(), StateError>;
 
     /// What is at a key.

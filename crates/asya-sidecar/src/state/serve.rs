@@ -43,7 +43,7 @@ const MAX_ATTRIBUTE: usize = 64 << 10;
 /// How long the rest of a refused request may take to arrive.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// Whether there is a value at a key.
+/// True if there is a value at a key.
 const IS_FILE: HeaderName = HeaderName::from_static("x-is-file");
 
 /// Says that the connector runs for as long as somebody is connected.

@@ -46,7 +46,7 @@ pub trait Transport: Send + Sync {
     /// Ends the connection. Messages that are neither acknowledged nor given back go back to the queue.
     async fn close(&self);
 
-    /// Whether the broker is connected and the queue there.
+    /// Returns whether the broker is connected and the queue there.
     fn is_ready(&self) -> bool;
 
     /// How often a connection was made after the first one.
@@ -113,7 +113,7 @@ pub trait Settle: Send + Sync {
     /// Takes the message out of circulation: it goes to the queue's dead-letter queue.
     async fn reject(&self);
 
-    /// Whether the broker has taken the message back already: it is delivered again, whatever follows.
+    /// Returns whether the broker has taken the message back already: it is delivered again, whatever follows.
     fn is_lost(&self) -> bool;
 }
 

@@ -42,7 +42,7 @@ fn listed_code<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Code>, D::Error
 }
 
 impl ExpectedDiagnostic {
-    /// Whether it describes this diagnostic, which is shown as `line`. One side of a conflict is
+    /// Returns whether it describes this diagnostic, which is shown as `line`. One side of a conflict is
     /// enough for document and path.
     pub(super) fn describes(&self, diagnostic: &Diagnostic, line: &str) -> bool {
         let fields = match self {

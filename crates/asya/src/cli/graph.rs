@@ -186,7 +186,7 @@ impl Top {
         }
     }
 
-    /// Whether the counts come from files, which have no rate.
+    /// Returns whether the counts come from files, which have no rate.
     pub fn is_offline(&self) -> bool {
         !self.filename.is_empty()
     }

@@ -26,7 +26,7 @@ impl Program {
         }
     }
 
-    /// Whether kubectl called this process for the candidates of `kubectl asya`.
+    /// Returns whether kubectl called this process for the candidates of `kubectl asya`.
     pub fn completes_for_kubectl() -> bool {
         let path = std::env::args_os().next().unwrap_or_default();
         let stem = PathBuf::from(path);

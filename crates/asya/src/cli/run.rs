@@ -186,7 +186,7 @@ impl Run {
         })
     }
 
-    /// Whether lines of standard input are messages.
+    /// Returns whether lines of standard input are messages.
     pub fn reads_messages(&self) -> bool {
         self.send.is_empty() && !self.files.iter().any(|file| file.as_os_str() == "-")
     }

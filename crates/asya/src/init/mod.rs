@@ -37,7 +37,7 @@ pub struct File {
     pub holds: &'static str,
     /// Its text.
     pub text: String,
-    /// Whether one that is there already is kept: a project has its own.
+    /// True if one that is there already is kept: a project has its own.
     pub is_optional: bool,
 }
 

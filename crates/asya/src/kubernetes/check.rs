@@ -90,12 +90,12 @@ impl Walk {
         }
     }
 
-    /// Whether a missing field is an error: whoever writes this map writes all of it.
+    /// Returns whether a missing field is an error: whoever writes this map writes all of it.
     pub(super) fn is_whole(&self) -> bool {
         self.depth != Depth::Partial
     }
 
-    /// Whether the StatefulSet has a volume claim of that name.
+    /// Returns whether the StatefulSet has a volume claim of that name.
     pub(super) fn is_claimed(&self, name: &str) -> bool {
         self.claims.iter().any(|claim| claim == name)
     }

@@ -37,11 +37,11 @@ pub(crate) enum Type {
 pub(crate) struct Field {
     /// Its type.
     pub(crate) r#type: Type,
-    /// Whether it must be set.
+    /// True if it must be set.
     pub(crate) is_required: bool,
     /// Fields that identify an item of the list.
     pub(crate) keys: Vec<&'static str>,
-    /// Whether the list must not repeat an item.
+    /// True if the list must not repeat an item.
     pub(crate) is_set: bool,
 }
 

@@ -76,7 +76,7 @@ impl Format {
     }
 }
 
-/// Whether the text can be the key of a label or annotation.
+/// Returns whether the text can be the key of a label or annotation.
 fn is_qualified_name(text: &str) -> bool {
     match text.split_once('/') {
         Some((domain, name)) => is_subdomain(domain) && is_name(name, LABEL_MAX),
@@ -84,7 +84,7 @@ fn is_qualified_name(text: &str) -> bool {
     }
 }
 
-/// Whether the text can be the value of a label.
+/// Returns whether the text can be the value of a label.
 fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_name(text, LABEL_VALUE_MAX)
 }
@@ -134,7 +134,7 @@ fn is_config_key(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
-/// Whether a container runtime can read the text as a reference to an image: `[host[:port]/]path`
+/// Returns whether a container runtime can read the text as a reference to an image: `[host[:port]/]path`
 /// in lower case, then `:tag` or `@digest`. The API server takes any text; the kubelet then reports
 /// `InvalidImageName`. Source: the grammar of `github.com/distribution/reference`.
 pub(crate) fn is_image(text: &str) -> bool {

@@ -196,7 +196,7 @@ fn inner_values(findings: &[Finding]) -> BTreeSet<Invalid> {
     of_schema.map(key).collect()
 }
 
-/// Whether a step reports a whole item as invalid, of which the schema's check has named the field.
+/// Returns whether a step reports a whole item as invalid, of which the schema's check has named the field.
 fn has_inner(finding: &Finding, inner: &BTreeSet<Invalid>) -> bool {
     let is_of_step = finding.check == Check::Steps && finding.code == Code::InvalidValue;
     let place = &finding.place;

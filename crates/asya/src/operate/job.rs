@@ -139,7 +139,7 @@ fn sidecar(pod: &Value) -> Option<&Value> {
     containers.find(|container| container["name"] == SIDECAR_CONTAINER)
 }
 
-/// Whether an image is that of our sidecar, by the last part of its repository.
+/// Returns whether an image is that of our sidecar, by the last part of its repository.
 fn is_ours(image: &str) -> bool {
     let repository = image.split('@').next().unwrap_or_default();
     let name = repository.rsplit('/').next().unwrap_or_default();

@@ -65,7 +65,7 @@ pub fn sources(pods: &[Object], wanted: &[String]) -> Vec<Source> {
     sources
 }
 
-/// Whether the container has started at least once.
+/// Returns whether the container has started at least once.
 fn has_log(pod: &Object, container: &str) -> bool {
     let lists = ["initContainerStatuses", "containerStatuses"];
     let statuses = lists.map(|list| pod.get(&["status", list]).and_then(Value::as_array));

@@ -154,7 +154,7 @@ fn logs(kubectl: &Kubectl, name: &str, namespace: &[&str]) -> Result<String, Kub
     kubectl.read("logs", &[&[job.as_str()], namespace].concat(), "")
 }
 
-/// Whether the Job has ended, and how.
+/// Returns the outcome of a Job that has ended: true for success.
 fn outcome(job: &Value) -> Option<bool> {
     let is_true = |kind: &str| condition(job, kind)["status"] == "True";
     if is_true("Complete") || is_true("SuccessCriteriaMet") {

@@ -66,7 +66,7 @@ impl Backend {
         }
     }
 
-    /// Whether messages can come from elsewhere.
+    /// Returns whether messages can come from elsewhere.
     pub fn is_shared(&self) -> bool {
         matches!(self, Self::RabbitMq(_))
     }

@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Result<BTreeMap<String, String>, EnvFileError> {
     Ok(variables)
 }
 
-/// Whether the text can name a variable: letters, digits, `_`, `.` and `-`, no digit first, as the API
+/// Returns whether the text can name a variable: letters, digits, `_`, `.` and `-`, no digit first, as the API
 /// server checks it.
 pub fn is_name(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);

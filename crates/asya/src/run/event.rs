@@ -65,7 +65,7 @@ impl Event {
         }
     }
 
-    /// Whether the message came to a bad end.
+    /// Returns whether the message came to a bad end.
     pub(super) fn is_failure(&self) -> bool {
         matches!(self.what, What::Failed { .. } | What::DeadLetter { .. })
     }

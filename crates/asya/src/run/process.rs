@@ -150,7 +150,7 @@ async fn relay(
 struct LogLine {
     level: String,
     message: String,
-    /// Whether events show it: that all is well, and a call that has failed, which is logged with its
+    /// True if events show it: that all is well, and a call that has failed, which is logged with its
     /// error's type.
     is_shown: bool,
 }

@@ -352,7 +352,7 @@ impl Session<'_> {
         }
     }
 
-    /// Whether only the user ends the run.
+    /// Returns whether only the user ends the run.
     fn waits_for_ever(&self) -> bool {
         self.settings.backend.is_shared() && self.settings.send.is_empty()
     }

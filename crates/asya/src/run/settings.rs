@@ -33,7 +33,7 @@ pub struct Settings {
 pub trait Output {
     /// Writes an event, in a form in which it may not exist.
     fn event(&mut self, line: &dyn Fn(Form) -> Option<String>);
-    /// Whether nothing can be written any more: the run ends.
+    /// Returns whether nothing can be written any more: the run ends.
     fn is_broken(&self) -> bool;
     /// Writes an error.
     fn error(&mut self, text: &dyn std::fmt::Display, hint: Option<String>);

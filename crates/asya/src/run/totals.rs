@@ -44,7 +44,7 @@ impl Totals {
         self.last = Some(now);
     }
 
-    /// Whether every message came to a good end.
+    /// Returns whether every message came to a good end.
     pub fn is_good(&self) -> bool {
         self.failed == 0 && self.invalid == 0 && self.unfinished == 0
     }

@@ -144,7 +144,7 @@ impl Call {
             .collect()
     }
 
-    /// Whether Crossplane has a reference to a composed object of that kind: it was composed
+    /// Returns whether Crossplane has a reference to a composed object of that kind: it was composed
     /// before, even if the API server refused it. References of a legacy XR are in `spec` itself.
     pub fn has_reference(&self, api_version: &str, kind: &str) -> bool {
         let paths: [&[&str]; 2] = [

@@ -41,7 +41,7 @@ pub(crate) struct Target {
     pub(crate) conflict: Option<String>,
     /// Why its pods can be killed while they work.
     pub(crate) grace_period: Option<String>,
-    /// Whether its pods are being replaced by such with the sidecar as it now is.
+    /// True if its pods are being replaced by such with the sidecar as it now is.
     pub(crate) rolls_out: bool,
     /// How often another controller removed what was injected.
     pub(crate) conflict_count: Option<u32>,

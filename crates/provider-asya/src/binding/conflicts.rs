@@ -57,7 +57,7 @@ impl Conflicts {
         }
     }
 
-    /// Whether the provider gives up.
+    /// Returns whether the provider gives up.
     pub fn are_too_many(self) -> bool {
         self.count > CONFLICTS_MAX
     }

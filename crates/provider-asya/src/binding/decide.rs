@@ -22,7 +22,7 @@ const APPLIED: [&str; 3] = [reason::AVAILABLE, reason::CONFLICT, reason::GAVE_UP
 pub struct DecideInput<'a> {
     /// Generation of the binding.
     pub generation: Option<i64>,
-    /// Whether the provider may change the workload.
+    /// True if the provider may change the workload.
     pub may_update: bool,
     /// The last status of this target.
     pub before: &'a AtProvider,

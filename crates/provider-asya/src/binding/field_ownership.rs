@@ -41,13 +41,13 @@ impl FieldOwnership {
         }
     }
 
-    /// Whether the manager owns all fields of the intent.
+    /// Returns whether the manager owns all fields of the intent.
     pub fn is_complete(&self) -> bool {
         self.missing.is_empty()
     }
 }
 
-/// Whether `manager` owns any applied field.
+/// Returns whether `manager` owns any applied field.
 pub fn has_applied(managed_fields: &Value, manager: &str) -> bool {
     entries(managed_fields).any(|entry| is_applied_by(entry, manager))
 }
@@ -61,7 +61,7 @@ fn is_applied_by(entry: &Value, manager: &str) -> bool {
     entry["manager"] == manager && entry["operation"] == "Apply" && is_of_the_object(entry)
 }
 
-/// Whether an entry belongs to the object itself, not to its status or scale.
+/// Returns whether an entry belongs to the object itself, not to its status or scale.
 fn is_of_the_object(entry: &Value) -> bool {
     entry["subresource"].as_str().is_none_or(str::is_empty)
 }

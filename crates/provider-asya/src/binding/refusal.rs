@@ -154,7 +154,7 @@ pub fn read(status: &Status, workload: &ObjectReference, namespace: &str) -> Opt
     })
 }
 
-/// Whether the message of a 403 names a right that the provider lacks.
+/// Returns whether the message of a 403 names a right that the provider lacks.
 pub fn is_lack_of_right(message: &str) -> bool {
     message.contains("cannot ") && message.contains(" resource ")
 }

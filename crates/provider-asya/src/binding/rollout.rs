@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Whether all pods of a Deployment or StatefulSet have its current template. False for other kinds.
+/// Returns whether all pods of a Deployment or StatefulSet have its current template. False for other kinds.
 ///
 /// A StatefulSet with the update strategy `OnDelete` or with a partition has pods of both templates until
 /// somebody deletes them, and reports it in the same fields.

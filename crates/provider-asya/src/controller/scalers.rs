@@ -4,7 +4,7 @@ use kube::api::{ApiResource, ListParams, PartialObjectMeta};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 
-/// Whether a ScaledObject or TriggerAuthentication of the actor exists.
+/// Returns whether a ScaledObject or TriggerAuthentication of the actor exists.
 ///
 /// Without KEDA there are none. Without the right to list them the result is `false`, and the log
 /// contains that.

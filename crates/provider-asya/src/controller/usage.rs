@@ -25,7 +25,7 @@ pub(super) const CONFIG_KIND: &str = "crossplane.io/provider-config-kind";
 pub(super) struct ExistingUsages(OnceCell<Mutex<BTreeMap<String, ProviderConfigRef>>>);
 
 impl ExistingUsages {
-    /// Whether the usage of a queue existed at start, for the config that it uses now. It counts once,
+    /// Returns whether the usage of a queue existed at start, for the config that it uses now. It counts once,
     /// because usages may be deleted later.
     async fn take(&self, client: &Client, queue: &Queue) -> kube::Result<bool> {
         let existing = self.0.get_or_try_init(|| list(client)).await?;

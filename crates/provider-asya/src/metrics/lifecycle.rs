@@ -15,9 +15,9 @@ use crate::kinds::Managed;
 /// reconciled: a restart must not look like creations.
 #[derive(Debug, Clone, Default)]
 pub struct Lifecycle {
-    /// Whether it was reconciled.
+    /// True if it was reconciled.
     was_reconciled: bool,
-    /// Whether this process reconciled it first, and it has not been ready since.
+    /// True if this process reconciled it first, and it has not been ready since.
     awaits_readiness: bool,
     /// When it was in sync last.
     in_sync: Option<Instant>,

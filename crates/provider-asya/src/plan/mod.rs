@@ -22,11 +22,11 @@ pub struct PlanInput<'a> {
     pub owner_tag: &'a OwnerTag,
     /// The object's management policies.
     pub policies: &'a Policies,
-    /// Whether a queue without an owner tag may be adopted.
+    /// Rule for a queue without an owner tag.
     pub adoption: Adoption,
-    /// Whether it was created a moment ago and may not be visible yet.
+    /// True if it was created a moment ago and may not be visible yet.
     pub is_new: bool,
-    /// Whether a creation was begun and no success was recorded.
+    /// True if a creation was begun and no success was recorded.
     pub is_incomplete: bool,
     /// Blockers of the deletion, if the object is being deleted.
     pub deletion: Option<Deletion>,
@@ -37,12 +37,12 @@ pub struct PlanInput<'a> {
 }
 
 impl PlanInput<'_> {
-    /// Whether settings were written a moment ago and may not be visible yet.
+    /// Returns whether settings were written a moment ago and may not be visible yet.
     fn is_settling(&self) -> bool {
         self.since_update.is_some_and(|since| since < self.settling)
     }
 
-    /// Whether quick observations suffice for a while after `step`, which was decided after a full
+    /// Returns whether quick observations suffice for a while after `step`, which was decided after a full
     /// one. A quick observation reads no owner tag and no binding: after a refusal, or while
     /// something is still to be done, it would wrongly find the queue in sync.
     pub fn settles(&self, step: &Step) -> bool {
@@ -50,7 +50,7 @@ impl PlanInput<'_> {
     }
 }
 
-/// Whether a queue without an owner tag may be adopted.
+/// Rule for adopting a queue without an owner tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Adoption {
     /// The object does not request it.
@@ -64,11 +64,11 @@ pub enum Adoption {
 /// Blockers of the deletion of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deletion {
-    /// Whether the object has finalizers of other programs.
+    /// True if the object has finalizers of other programs.
     pub has_other_finalizers: bool,
-    /// Whether scalers of the actor exist.
+    /// True if scalers of the actor exist.
     pub scalers_remain: bool,
-    /// Whether the queue must be empty first and has not been empty for long enough.
+    /// True if the queue must be empty first and has not been empty for long enough.
     pub waits_for_empty: bool,
 }
 

@@ -36,7 +36,7 @@ pub(super) fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// Whether a field has a value. `null` and a missing field are the same.
+/// Returns whether a field has a value. `null` and a missing field are the same.
 pub(super) fn is_set(object: &Value, pointer: &str) -> bool {
     object
         .pointer(pointer)

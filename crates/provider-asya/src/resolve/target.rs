@@ -57,7 +57,7 @@ impl<'a> Target<'a> {
         reference(self.object)
     }
 
-    /// Whether the target's controller has made that object.
+    /// Returns whether the target's controller has made that object.
     pub(super) fn controls(&self, object: &Value) -> bool {
         controller(object).is_some_and(|(owner, of)| {
             owner.is_same_object(&self.reference()) && !of.is_empty() && of == uid(self.object)
@@ -200,7 +200,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Whether containers can be injected into pods of the kind.
+    /// Returns whether containers can be injected into pods of the kind.
     fn injection(&self) -> Result<(), String> {
         match self.row.injection {
             Injection::Possible | Injection::Fragile(_) => Ok(()),
@@ -209,7 +209,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether labels alone select the pods.
+/// Returns whether labels alone select the pods.
 fn followable(workload: &Value) -> Result<(), String> {
     if !selector(workload).is_empty() {
         return Ok(());

@@ -117,7 +117,7 @@ pub enum Forbidden {
     },
 }
 
-/// Whether [`check`] needs the labels of the namespace.
+/// Returns whether [`check`] needs the labels of the namespace.
 pub fn needs_labels(spec: &ClusterProviderConfigSpec) -> bool {
     let Some(selector) = &spec.allowed_namespaces else {
         return false;
@@ -133,7 +133,7 @@ pub fn needs_labels(spec: &ClusterProviderConfigSpec) -> bool {
         .any(|key| key != NAMESPACE_NAME)
 }
 
-/// Whether [`check`] needs the names of all namespaces: the queue name could also match for a namespace
+/// Returns whether [`check`] needs the names of all namespaces: the queue name could also match for a namespace
 /// with a longer name.
 pub fn needs_namespaces(spec: &ClusterProviderConfigSpec, namespace: &str, queue: &str) -> bool {
     let mut templates = spec.queue_names.iter();
@@ -331,7 +331,7 @@ fn holds(expression: &LabelExpression, labels: &BTreeMap<String, String>) -> boo
     }
 }
 
-/// Whether `text` matches `template`, in which `*` matches any text.
+/// Returns whether `text` matches `template`, in which `*` matches any text.
 fn is_match(template: &str, text: &str) -> bool {
     let Some((start, rest)) = template.split_once('*') else {
         return template == text;

@@ -113,7 +113,7 @@ impl TransportError {
         }
     }
 
-    /// Whether the credentials were denied, and may have been replaced in their Secret.
+    /// Returns whether the credentials were denied, and may have been replaced in their Secret.
     pub fn is_denied(&self) -> bool {
         matches!(self, Self::Denied { .. })
     }

@@ -52,7 +52,7 @@ impl RateLimit {
         }
     }
 
-    /// Whether no call was made for as long as it takes to fill the bucket.
+    /// Returns whether no call was made for as long as it takes to fill the bucket.
     fn is_full(&self, now: Instant) -> bool {
         let full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
         full_at.is_none_or(|full_at| full_at <= now)

@@ -25,7 +25,7 @@ pub trait ExternalQueue: Send + Sync {
     /// Location at which the queue would be created now, as far as it is known without a call.
     fn location(&self) -> Location;
 
-    /// Whether an observation shows each change at once. SQS shows a new queue later.
+    /// Returns whether an observation shows each change at once. SQS shows a new queue later.
     fn shows_changes_at_once(&self) -> bool;
 
     /// Observes the queue and changes nothing.
@@ -88,7 +88,7 @@ pub struct ObservedQueue {
     pub policies: Option<Vec<String>>,
     /// Delays in seconds whose retry queues exist, on RabbitMQ; known after a full observation.
     pub retry_delays: Option<Vec<u32>>,
-    /// Whether retry queues of former delays exist, which are deleted once they are empty.
+    /// True if retry queues of former delays exist, which are deleted once they are empty.
     pub has_former_retry_queues: bool,
     /// Why it cannot be used, where it cannot.
     pub unusable: Option<String>,
@@ -97,7 +97,7 @@ pub struct ObservedQueue {
 }
 
 impl ObservedQueue {
-    /// Whether there is drift that can be corrected.
+    /// Returns whether there is drift that can be corrected.
     pub fn has_settable_drift(&self) -> bool {
         let mut drift = self.drift.iter();
         drift.any(|drift| drift.kind == DriftKind::Settable)
@@ -132,11 +132,11 @@ pub struct Drift {
     pub have: String,
     /// Desired value.
     pub want: String,
-    /// Whether it can be corrected.
+    /// Can it be corrected?
     pub kind: DriftKind,
 }
 
-/// Whether a difference can be corrected.
+/// Kinds of difference, by how they can be corrected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DriftKind {
     /// It is corrected.

@@ -36,7 +36,7 @@ impl Go {
         }
     }
 
-    /// Whether this Go is there and new enough for `pins`.
+    /// Returns whether this Go is there and new enough for `pins`.
     pub(crate) fn check(&self, pins: &Pins) -> Result<()> {
         let name = pins.component.name;
         let needed = pins.go;

@@ -34,7 +34,7 @@ pub struct S3Store {
     bucket: String,
     /// Empty, or with `/` at its end.
     prefix: String,
-    /// Whether the bucket was reached once.
+    /// True if the bucket was reached once.
     is_reached: AtomicBool,
 }
 
@@ -98,7 +98,7 @@ impl S3Store {
         }
     }
 
-    /// Whether there are objects whose keys begin with this.
+    /// Returns whether there are objects whose keys begin with this.
     async fn has_below(&self, prefix: &str) -> Result<bool, StateError> {
         let request = self.client.list_objects_v2().bucket(&self.bucket);
         let found = request.prefix(prefix).max_keys(1).send().await;

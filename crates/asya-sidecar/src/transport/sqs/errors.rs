@@ -4,13 +4,13 @@ use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 
 use crate::transport::SendError;
 
-/// Whether the queue is missing. Both spellings occur: that of the query protocol and the shape's name.
+/// Returns whether the queue is missing. Both spellings occur: that of the query protocol and the shape's name.
 pub(super) fn is_missing_queue<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
     let code = error.code().unwrap_or_default();
     code.ends_with("NonExistentQueue") || code.ends_with("QueueDoesNotExist")
 }
 
-/// Whether the receipt is of no use any more: the message is visible, deleted, or another owner's.
+/// Returns whether the receipt is of no use any more: the message is visible, deleted, or another owner's.
 pub(super) fn is_stale_receipt<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
     let code = error.code().unwrap_or_default();
     ["MessageNotInflight", "ReceiptHandleIsInvalid"]

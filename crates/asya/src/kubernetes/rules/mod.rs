@@ -20,7 +20,7 @@ use super::values::Format;
 use crate::lint::nearest;
 use tables::{EXCLUSIVE, FORMATS, NOT_EMPTY, NOT_REQUIRED, RANGES, VALUES};
 
-/// Whether a required field may be missing all the same.
+/// Returns whether a required field may be missing all the same.
 pub(super) fn is_given_by_default(r#type: &str, field: &str) -> bool {
     NOT_REQUIRED.contains(&(r#type, field))
 }
@@ -98,12 +98,12 @@ fn inner<'a>(map: &'a Map<String, Value>, field: &str) -> Option<&'a Map<String,
     map.get(field).and_then(Value::as_object)
 }
 
-/// Whether a field is set to something.
+/// Returns whether a field is set to something.
 fn is_set(map: &Map<String, Value>, field: &str) -> bool {
     map.get(field).is_some_and(|value| !value.is_null())
 }
 
-/// Whether a field is true.
+/// Returns whether a field is true.
 fn is_true(map: &Map<String, Value>, field: &str) -> bool {
     map.get(field) == Some(&Value::Bool(true))
 }

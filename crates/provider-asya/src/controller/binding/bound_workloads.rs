@@ -35,9 +35,9 @@ pub(super) struct BoundWorkload {
     pub(super) workload: ObjectReference,
     /// Its uid.
     pub(super) uid: String,
-    /// Whether the actor's field manager still owns fields there.
+    /// True if the actor's field manager still owns fields there.
     pub(super) is_applied: bool,
-    /// Whether the annotation names the same actor as the label.
+    /// True if the annotation names the same actor as the label.
     pub(super) is_managed: bool,
     /// Hash of the fields that the actor's field manager owns: it does not change with replicas or
     /// status.
@@ -141,7 +141,7 @@ impl BoundWorkloads {
         all.cloned().collect()
     }
 
-    /// Whether changes of this workload trigger a reconcile.
+    /// Returns whether changes of this workload trigger a reconcile.
     pub(super) fn is_watched(&self, namespace: &str, actor: &str, uid: &str) -> bool {
         let can_watch = self.lock().problems.is_empty();
         let workloads = self.get(namespace, actor);

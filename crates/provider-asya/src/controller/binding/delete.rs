@@ -56,7 +56,7 @@ impl Reconciler<'_> {
         Err(EarlyExit::Deleted)
     }
 
-    /// Whether scalers of the actor exist. After [`Timings::scalers`] nobody waits for them.
+    /// Returns whether scalers of the actor exist. After [`Timings::scalers`] nobody waits for them.
     ///
     /// [`Timings::scalers`]: crate::timings::Timings::scalers
     async fn scalers_remain(&self) -> Result<bool, EarlyExit> {

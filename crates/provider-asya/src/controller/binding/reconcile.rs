@@ -30,9 +30,9 @@ pub(super) struct Reconciler<'a> {
     pub(super) namespace: String,
     /// Field manager of the actor.
     pub(super) manager: String,
-    /// Whether the object was read in this reconcile.
+    /// True if the object was read in this reconcile.
     is_fresh: bool,
-    /// Whether a workload was changed.
+    /// True if a workload was changed.
     pub(super) has_changed: bool,
 }
 

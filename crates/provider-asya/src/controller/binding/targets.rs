@@ -160,7 +160,7 @@ impl Targets {
     }
 }
 
-/// Whether the provider lacks a right, which the API server's message names.
+/// Returns whether the provider lacks a right, which the API server's message names.
 pub fn is_forbidden(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.code == 403)
 }
@@ -168,7 +168,7 @@ pub fn is_forbidden(error: &Error) -> bool {
 /// Reason of a missing object.
 const NOT_FOUND: &str = "NotFound";
 
-/// Whether the API server does not know the path. It answers in plain text then, without the reason
+/// Returns whether the API server does not know the path. It answers in plain text then, without the reason
 /// that it gives for a missing object.
 fn is_unknown_path(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.code == 404 && status.reason != NOT_FOUND)

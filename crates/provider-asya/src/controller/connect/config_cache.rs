@@ -35,7 +35,7 @@ pub struct ConfigChange {
 }
 
 impl ConfigChange {
-    /// Whether a Queue uses the config.
+    /// Returns whether a Queue uses the config.
     pub fn concerns(&self, queue: &Queue) -> bool {
         let is_within = self.namespace.is_none() || self.namespace == queue.namespace();
         is_within && queue.spec.provider_config_ref == self.reference

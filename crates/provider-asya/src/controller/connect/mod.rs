@@ -43,7 +43,7 @@ pub struct Connection {
     pub config: (String, i64),
     /// Interval of counters; none turns them off.
     pub counters: Option<Duration>,
-    /// Whether queues without an owner tag may be adopted.
+    /// True if queues without an owner tag may be adopted.
     pub may_adopt: bool,
     /// Why the password cannot be part of a URL, where it cannot.
     pub unsafe_password: Option<String>,

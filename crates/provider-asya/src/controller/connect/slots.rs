@@ -43,7 +43,7 @@ struct State {
 #[derive(Debug, Default, Clone, Copy)]
 struct Usage {
     running: usize,
-    /// Whether the last call was answered.
+    /// True if the last call was answered.
     is_proven: bool,
 }
 
@@ -58,7 +58,7 @@ struct Waiter {
 pub struct Slot {
     slots: Slots,
     config: ConfigKey,
-    /// Whether it counts as running.
+    /// True if it counts as running.
     is_held: bool,
 }
 

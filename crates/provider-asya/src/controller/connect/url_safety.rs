@@ -31,7 +31,7 @@ pub(super) fn problem(
     ))
 }
 
-/// Whether a byte is allowed in the user part of a URL: RFC 3986, section 3.2.1.
+/// Returns whether a byte is allowed in the user part of a URL: RFC 3986, section 3.2.1.
 fn is_url_safe(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:".contains(&byte)
 }

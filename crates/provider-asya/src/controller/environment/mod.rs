@@ -70,7 +70,7 @@ struct State {
     announcements: Announcements,
 }
 
-/// Whether an actor is informed of changes.
+/// How an actor is informed of changes to its EnvironmentConfigs.
 #[derive(Debug)]
 pub(super) enum Watched {
     /// The condition that reports it.
@@ -103,7 +103,7 @@ impl Environment {
         self.lock().announcements.remove(&key(health));
     }
 
-    /// Whether the actor is informed of changes.
+    /// Returns whether the actor is informed of changes.
     ///
     /// # Errors
     /// The API server does not answer.

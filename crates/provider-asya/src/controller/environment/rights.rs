@@ -24,7 +24,7 @@ const GRANTED: Duration = Duration::from_mins(10);
 pub(super) struct CompositeKind {
     /// How to address its objects.
     pub(super) resource: ApiResource,
-    /// Whether they are in a namespace; those of claims are not.
+    /// True if they are in a namespace; those of claims are not.
     pub(super) is_namespaced: bool,
 }
 
@@ -66,7 +66,7 @@ impl Rights {
         known.insert(key, (Err(cause), Instant::now()));
     }
 
-    /// Whether a kind is known whose objects cannot be annotated.
+    /// Returns whether a kind is known whose objects cannot be annotated.
     pub(super) async fn lack_any(&self) -> bool {
         self.0
             .lock()

@@ -80,17 +80,17 @@ where
         conditions.find(|condition| condition.type_ == type_)
     }
 
-    /// Whether the object is ready by its new status.
+    /// Returns whether the object is ready by its new status.
     pub(in crate::controller) fn is_ready(&self) -> bool {
         conditions::is_true(K::conditions_in(&self.status), READY)
     }
 
-    /// Whether the object is being deleted.
+    /// Returns whether the object is being deleted.
     pub(in crate::controller) fn is_deleted(&self) -> bool {
         self.object.meta().deletion_timestamp.is_some()
     }
 
-    /// Whether the annotation or an empty list of management policies pauses the object.
+    /// Returns whether the annotation or an empty list of management policies pauses the object.
     pub(in crate::controller) fn is_paused(&self, policies: Option<&Policies>) -> bool {
         self.annotation(PAUSED) == Some("true") || policies.is_some_and(Policies::is_paused)
     }

@@ -21,9 +21,9 @@ pub(in crate::controller) struct ReconcileOutcome {
     pub(in crate::controller) requeue: Requeue,
     /// Failed action, if one failed.
     pub(in crate::controller) error: Option<String>,
-    /// Whether the object is deleted, as far as this provider is concerned.
+    /// True if the object is deleted, as far as this provider is concerned.
     pub(in crate::controller) is_deleted: bool,
-    /// Whether something outside had to be changed.
+    /// True if something outside had to be changed.
     pub(in crate::controller) has_changed: bool,
 }
 
@@ -119,7 +119,7 @@ pub(in crate::controller) struct Finished<'a, K> {
     pub(in crate::controller) controller: &'static str,
     /// The object as it was before.
     pub(in crate::controller) object: &'a K,
-    /// Whether it is ready now.
+    /// True if it is ready now.
     pub(in crate::controller) is_ready: bool,
     /// When the reconcile started.
     pub(in crate::controller) started: Instant,

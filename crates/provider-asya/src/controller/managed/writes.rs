@@ -129,13 +129,13 @@ pub(in crate::controller) fn refusal(error: &kube::Error) -> String {
     }
 }
 
-/// Whether a write failed because the object is newer or was deleted: the next reconcile has the
+/// Returns whether a write failed because the object is newer or was deleted: the next reconcile has the
 /// newer version.
 pub(in crate::controller) fn is_outdated(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_not_found())
 }
 
-/// Whether a managed resource has a finalizer of another program.
+/// Returns whether a managed resource has a finalizer of another program.
 pub(in crate::controller) fn has_other_finalizers<K: Resource>(object: &K) -> bool {
     object.finalizers().iter().any(|name| name != FINALIZER)
 }

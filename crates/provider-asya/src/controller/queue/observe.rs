@@ -120,7 +120,7 @@ impl Reconciler<'_> {
         Ok(observation)
     }
 
-    /// Whether the queue was created a moment ago and may not be visible yet.
+    /// Returns whether the queue was created a moment ago and may not be visible yet.
     fn is_new(&self) -> bool {
         let grace = self.context.timings.creation_grace;
         external_create::is_recent(self.queue().annotations(), Timestamp::now(), grace)

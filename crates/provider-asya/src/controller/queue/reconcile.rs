@@ -34,11 +34,11 @@ pub(super) struct Reconciler<'a> {
     /// How often counters are read; never, where there is none.
     pub(super) counters: Option<Duration>,
     pub(super) state: ObjectState,
-    /// Whether the last call to the broker was answered.
+    /// Outcome of the last call to the broker.
     answers: LastAnswer,
 }
 
-/// Whether the last call to a broker was answered; none before the first.
+/// Outcome of the last call to a broker: none yet, answered or unanswered.
 #[derive(Debug, Default)]
 struct LastAnswer(AtomicU8);
 
@@ -349,7 +349,7 @@ impl<'a> Reconciler<'a> {
         result
     }
 
-    /// Whether the last call to the broker was answered; none where there was no call.
+    /// Returns whether the last call to the broker was answered; none where there was no call.
     pub(super) fn answers(&self) -> Option<bool> {
         self.answers.get()
     }

@@ -12,7 +12,7 @@ use crate::transport::Drift;
 pub(super) struct ObjectState {
     /// What was desired when a full observation found nothing to do, and when that was.
     pub(super) last_resync: Option<(SpecVersion, Instant)>,
-    /// Whether this provider has deleted the queue: then its absence is not a matter of visibility.
+    /// True if this provider has deleted the queue: then its absence is not a matter of visibility.
     pub(super) is_queue_deleted: bool,
     /// When settings were written last.
     pub(super) updated: Option<Instant>,
@@ -26,7 +26,7 @@ pub(super) struct ObjectState {
     pub(super) empty_since: Option<Instant>,
     /// Drift that a quick observation shows and a full one had no remedy for.
     pub(super) accepted: Vec<Drift>,
-    /// Whether the ProviderConfigUsage exists.
+    /// True if the ProviderConfigUsage exists.
     pub(super) is_use_recorded: bool,
     /// What the metrics of its lifecycle have counted.
     pub(super) lifecycle: Lifecycle,
@@ -40,13 +40,13 @@ impl ObjectState {
         self.counted = counted;
     }
 
-    /// Whether dead letters are due to be counted.
+    /// Returns whether dead letters are due to be counted.
     pub(super) fn needs_dead_letters(&self, interval: Duration) -> bool {
         self.dead_letters
             .is_none_or(|(_, counted)| counted.elapsed() >= interval)
     }
 
-    /// Whether the next observation must be a full one.
+    /// Returns whether the next observation must be a full one.
     pub(super) fn needs_resync(&self, desired: &SpecVersion, interval: Duration) -> bool {
         self.last_resync
             .as_ref()

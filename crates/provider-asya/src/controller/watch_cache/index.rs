@@ -44,7 +44,7 @@ impl<V> Default for Index<V> {
 }
 
 impl<V: PartialEq> Index<V> {
-    /// Whether the first list is complete.
+    /// Returns whether the first list is complete.
     pub(in crate::controller) fn is_complete(&self) -> bool {
         self.is_complete
     }

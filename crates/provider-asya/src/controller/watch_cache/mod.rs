@@ -59,7 +59,7 @@ pub(in crate::controller) struct Indexes {
 pub(in crate::controller) struct WatchProblem {
     /// One line: what failed.
     pub(in crate::controller) message: String,
-    /// Whether the provider has no right to: nothing but a grant ends this.
+    /// True if the provider has no right to: nothing but a grant ends this.
     pub(in crate::controller) is_denied: bool,
 }
 

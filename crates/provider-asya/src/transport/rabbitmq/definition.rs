@@ -65,17 +65,17 @@ impl Version {
         ))
     }
 
-    /// Whether quorum queues have a delivery limit of 20 by default.
+    /// Returns whether quorum queues have a delivery limit of 20 by default.
     pub(super) fn limits_deliveries(self) -> bool {
         self >= Self(4, 0)
     }
 
-    /// Whether messages of quorum queues can expire.
+    /// Returns whether messages of quorum queues can expire.
     pub(super) fn expires_in_quorum_queues(self) -> bool {
         self >= Self(3, 10)
     }
 
-    /// Whether a policy can set `consumer-timeout`.
+    /// Returns whether a policy can set `consumer-timeout`.
     pub fn has_consumer_timeout(self) -> bool {
         self >= Self(3, 12)
     }

@@ -71,20 +71,20 @@ impl ForeignPolicy {
         })
     }
 
-    /// Whether it is known to match a queue.
+    /// Returns whether it is known to match a queue.
     pub(super) fn matches(&self, queue: &str) -> bool {
         let pattern = self.pattern.as_ref();
         pattern.is_some_and(|pattern| pattern.is_match(queue))
     }
 
-    /// Whether it is known not to match a queue.
+    /// Returns whether it is known not to match a queue.
     fn cannot_match(&self, queue: &str) -> bool {
         let pattern = self.pattern.as_ref();
         pattern.is_some_and(|pattern| !pattern.is_match(queue))
     }
 }
 
-/// Whether a policy has the form of ours: for one queue, whose name it has.
+/// Returns whether a policy has the form of ours: for one queue, whose name it has.
 fn is_ours(policy: &Listed) -> bool {
     let queue = policy.name.strip_prefix(&policy_name(""));
     let queue = queue.unwrap_or_default();
@@ -104,7 +104,7 @@ struct Cached {
 }
 
 impl ForeignPolicies {
-    /// Whether no policy but shared ones of ours can match a queue.
+    /// Returns whether no policy but shared ones of ours can match a queue.
     pub(super) async fn is_matched_by_none(
         &self,
         api: &Api,

@@ -90,7 +90,7 @@ impl Broker {
         Ok(version)
     }
 
-    /// Whether the broker counts messages: an administrator can turn statistics off.
+    /// Returns whether the broker counts messages: an administrator can turn statistics off.
     async fn counts_messages(&self) -> Result<bool, TransportError> {
         Ok(match self.api.get(&["overview"]).await? {
             Answer::Ok(overview) => overview["disable_stats"] == Value::Bool(false),

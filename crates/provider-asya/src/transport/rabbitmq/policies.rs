@@ -23,7 +23,7 @@ pub(super) struct PolicySlot {
 }
 
 impl QueueDefinition {
-    /// Whether the provider wrote a policy of `queue` that has the name `name`.
+    /// Returns whether the provider wrote a policy of `queue` that has the name `name`.
     ///
     /// Without a record it did if the content is exactly what it would write. For a queue from before
     /// records existed, the content must have the form of what earlier versions wrote.

@@ -63,7 +63,7 @@ impl SharedPolicy {
         format!("asya:{}:{kind}", self.owner_id)
     }
 
-    /// Whether the name is that of a policy of ours.
+    /// Returns whether the name is that of a policy of ours.
     pub(super) fn is_name(&self, name: &str) -> bool {
         [Kind::Queues, Kind::DeadLetters]
             .into_iter()
@@ -100,7 +100,7 @@ impl SharedPolicy {
     }
 }
 
-/// Whether `text` matches `template`, in which `*` is any text.
+/// Returns whether `text` matches `template`, in which `*` is any text.
 fn is_match(template: &str, text: &str) -> bool {
     let Some((start, rest)) = template.split_once('*') else {
         return template == text;
@@ -118,7 +118,7 @@ pub(super) struct SharedPolicies(Arc<Mutex<BTreeMap<(String, Kind), Cached>>>);
 #[derive(Debug, Clone, Copy)]
 struct Cached {
     is_in_effect: bool,
-    /// Whether it may be written if it is missing.
+    /// True if it may be written if it is missing.
     may_write: bool,
     at: Instant,
 }
@@ -158,7 +158,7 @@ impl From<Value> for Arguments {
 }
 
 impl Listed {
-    /// Whether the shared policy would change nothing that this queue needs: it has a policy of its own,
+    /// Returns whether the shared policy would change nothing that this queue needs: it has a policy of its own,
     /// or is ours and is made for the shared one.
     fn accepts(&self, shared: &SharedPolicy, kind: Kind) -> bool {
         if shared.kind_of(&self.name) != Some(kind) {
@@ -180,13 +180,13 @@ impl Listed {
 }
 
 impl QueueDefinition {
-    /// Whether a shared policy may apply to `queue`, one of this definition's.
+    /// Returns whether a shared policy may apply to `queue`, one of this definition's.
     pub(super) fn shares(&self, queue: &str) -> bool {
         let shared = self.shared.as_ref();
         shared.is_some_and(|shared| shared.kind_of(queue).is_some())
     }
 
-    /// Whether the shared policy gives `queue` all that is desired.
+    /// Returns whether the shared policy gives `queue` all that is desired.
     fn is_covered(
         &self,
         queue: &str,
@@ -253,7 +253,7 @@ impl RabbitMqExternal {
         })
     }
 
-    /// Whether the shared policy exists as it should be.
+    /// Returns whether the shared policy exists as it should be.
     async fn is_in_effect(
         &self,
         shared: &SharedPolicy,
@@ -294,7 +294,7 @@ impl RabbitMqExternal {
         Ok(cached.is_in_effect)
     }
 
-    /// Whether the shared policy takes nothing from any queue of the virtual host.
+    /// Returns whether the shared policy takes nothing from any queue of the virtual host.
     async fn accept_all(&self, shared: &SharedPolicy, kind: Kind) -> Result<bool, TransportError> {
         let columns = "name,type,policy,arguments";
         let queues: Vec<Listed> = self.api().queues(self.vhost(), columns).await?;
@@ -327,7 +327,7 @@ fn is_equal(found: &Value, body: &Value) -> bool {
         .all(|key| found[key] == body[key])
 }
 
-/// Whether a policy of the name may be one that the provider wrote: only its settings differ.
+/// Returns whether a policy of the name may be one that the provider wrote: only its settings differ.
 fn has_form(found: &Value, body: &Value) -> bool {
     let keys = found["definition"].as_object();
     ["pattern", "apply-to"]

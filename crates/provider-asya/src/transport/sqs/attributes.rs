@@ -66,7 +66,7 @@ pub fn for_dead_letter_queue(name: &str) -> Attributes {
     for_creation(attributes, name)
 }
 
-/// Whether the name is that of a FIFO queue.
+/// Returns whether the name is that of a FIFO queue.
 pub fn is_fifo(name: &str) -> bool {
     name.strip_suffix(".fifo").is_some()
 }

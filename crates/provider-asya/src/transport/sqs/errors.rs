@@ -58,7 +58,7 @@ where
     CallError::Transport(TransportError::Unreachable { endpoint, cause })
 }
 
-/// Whether the answer is that of a service that does not know what it was context for, as those that
+/// Returns whether the answer is that of a service that does not know what it was context for, as those that
 /// only know queues do not know STS.
 pub(super) fn is_not_understood(error: &StsError) -> bool {
     match error {

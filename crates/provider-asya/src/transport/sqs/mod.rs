@@ -209,7 +209,7 @@ impl Service {
         confirmed.insert(name.to_owned(), Instant::now());
     }
 
-    /// Whether the owner tag of a queue was read back a moment ago. It counts once: calls on tags are
+    /// Returns whether the owner tag of a queue was read back a moment ago. It counts once: calls on tags are
     /// the ones that AWS limits most.
     fn take_confirmed(&self, name: &str) -> bool {
         let confirmed = self.confirmed_lock().remove(name);

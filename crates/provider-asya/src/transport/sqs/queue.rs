@@ -129,7 +129,7 @@ impl SqsExternal {
         }
     }
 
-    /// Whether that queue is our dead-letter queue. If so its URL is cached.
+    /// Returns whether that queue is our dead-letter queue. If so its URL is cached.
     fn are_our_dead_letters(&self, letters: &Lookup) -> bool {
         let name = self.dead_letter_name();
         match letters {

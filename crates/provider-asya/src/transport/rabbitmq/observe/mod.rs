@@ -322,7 +322,7 @@ pub(super) fn missing_keys<'a>(
         .filter(|key| !is_bound(&related.bindings, key, definition))
 }
 
-/// Whether there is a binding of ours with this key.
+/// Returns whether there is a binding of ours with this key.
 fn is_bound(bindings: &[Value], key: &str, definition: &QueueDefinition) -> bool {
     bindings.iter().any(|binding| {
         binding["routing_key"] == json!(key)
