@@ -36,7 +36,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// True if the name or URL is that of a FIFO queue: SQS identifies them by a suffix.
+/// Returns whether the name or URL is that of a FIFO queue: SQS identifies them by a suffix.
 #[expect(
     clippy::case_sensitive_file_extension_comparisons,
     reason = "names of queues are case-sensitive, and no names of files"
