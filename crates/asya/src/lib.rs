@@ -51,6 +51,7 @@ pub mod install;
 pub mod kubectl;
 pub(crate) mod kubernetes;
 pub mod lint;
+mod nearest;
 pub mod operate;
 pub mod printer;
 pub mod progress;

@@ -9,7 +9,7 @@ use clap_complete::engine::ArgValueCandidates;
 use super::candidates::{actors, flavors};
 
 use crate::inputs::{Cluster, LiveQuery, Scope};
-use crate::lint::nearest;
+use crate::nearest::nearest;
 
 /// `asya status`.
 #[derive(Debug, Args)]

@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments, printer: &Printer) -> io::Result<ExitSt
             "no actor among the input is called {name:?} in a route"
         ));
         let known = graph.actors.iter().map(|actor| actor.route_name.as_str());
-        if let Some(meant) = crate::lint::nearest(name, known) {
+        if let Some(meant) = crate::nearest::nearest(name, known) {
             printer.hint(format_args!("did you mean {meant:?}?"));
         }
         status = status.max(ExitStatus::Failure);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::cli::{Status, StatusForm};
 use crate::inputs::{Summary, live_objects};
-use crate::lint::nearest;
+use crate::nearest::nearest;
 use crate::printer::Printer;
 use crate::status::{ActorState, Health, json, states, table, trees};
 

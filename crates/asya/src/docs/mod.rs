@@ -5,7 +5,7 @@ use merge::Segment;
 use serde_json::Value;
 
 use crate::kubernetes::{Type, fields_of, root_at};
-use crate::lint::nearest;
+use crate::nearest::nearest;
 
 /// Documentation of one field.
 #[derive(Debug, Clone, PartialEq, Eq)]

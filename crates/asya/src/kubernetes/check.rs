@@ -3,103 +3,25 @@
 use std::collections::BTreeSet;
 
 use actor::diagnostic::Code;
-use merge::{FieldPath, Segment};
+use merge::Segment;
 use serde_json::{Map, Value};
 
 use super::rules;
 use super::schema::{Field, Type, fields_of, version};
-use crate::lint::nearest;
-
-/// How much of a pod the checked value holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Depth {
-    /// A part that others may complete: maps of a flavor, or of a template.
-    Partial,
-    /// A whole field.
-    Field,
-    /// A rendered workload.
-    Workload,
-}
-
-/// Something that the API server refuses.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Problem {
-    /// The field, from the checked value.
-    pub(crate) path: FieldPath,
-    /// The rule that it breaks.
-    pub(crate) code: Code,
-    /// What is wrong with the field.
-    pub(crate) text: String,
-    /// What to do.
-    pub(crate) help: Option<String>,
-}
+use super::walk::{Depth, Problem, Walk};
+use crate::nearest::nearest;
 
 /// Everything in the value that the API server of the pinned version refuses.
 pub(crate) fn check(r#type: &Type, value: &Value, path: &[Segment], depth: Depth) -> Vec<Problem> {
-    let mut walk = Walk {
-        path: path.to_vec(),
-        depth,
-        claims: Vec::new(),
-        problems: Vec::new(),
-    };
-    walk.value(r#type, value, None);
-    walk.problems
+    let mut check = Check(Walk::new(path, depth));
+    check.value(r#type, value, None);
+    check.0.problems
 }
 
-/// A walk through a value.
-pub(super) struct Walk {
-    path: Vec<Segment>,
-    /// How much the maps on the way hold; items of lists are always whole.
-    pub(super) depth: Depth,
-    /// Names of the StatefulSet's volume claims, which its pods can mount.
-    claims: Vec<String>,
-    problems: Vec<Problem>,
-}
+/// Checks values on the way down.
+struct Check(Walk);
 
-impl Walk {
-    /// The keys on the way to the value.
-    pub(super) fn keys(&self) -> impl DoubleEndedIterator<Item = &str> {
-        self.path.iter().filter_map(|segment| match segment {
-            Segment::Key(key) => Some(key.as_str()),
-            Segment::Index(_) => None,
-        })
-    }
-
-    /// Reports a problem of the field at `inside`, seen from the current value.
-    pub(super) fn report(&mut self, inside: &[Segment], code: Code, text: impl Into<String>) {
-        let path = self.path.iter().chain(inside).cloned().collect();
-        self.problems.push(Problem {
-            path,
-            code,
-            text: text.into(),
-            help: None,
-        });
-    }
-
-    /// The same, with a remedy.
-    pub(super) fn report_with(
-        &mut self,
-        inside: &[Segment],
-        code: Code,
-        text: String,
-        help: impl Into<String>,
-    ) {
-        self.report(inside, code, text);
-        if let Some(problem) = self.problems.last_mut() {
-            problem.help = Some(help.into());
-        }
-    }
-
-    /// Returns whether a missing field is an error: whoever writes this map writes all of it.
-    pub(super) fn is_whole(&self) -> bool {
-        self.depth != Depth::Partial
-    }
-
-    /// Returns whether the StatefulSet has a volume claim of that name.
-    pub(super) fn is_claimed(&self, name: &str) -> bool {
-        self.claims.iter().any(|claim| claim == name)
-    }
-
+impl Check {
     fn below(
         &mut self,
         segment: impl Into<Segment>,
@@ -107,9 +29,9 @@ impl Walk {
         value: &Value,
         field: Option<&Field>,
     ) {
-        self.path.push(segment.into());
+        self.0.path.push(segment.into());
         self.value(r#type, value, field);
-        self.path.pop();
+        self.0.path.pop();
     }
 
     fn value(&mut self, r#type: &Type, value: &Value, field: Option<&Field>) {
@@ -119,9 +41,11 @@ impl Walk {
         if let Some(expected) = mismatch(r#type, value) {
             let text = format!("expected {expected}, found {}", kind_of(value));
             if *r#type == Type::Text && !value.is_object() && !value.is_array() {
-                return self.report_with(&[], Code::InvalidValue, text, "put it in quotes");
+                return self
+                    .0
+                    .report_with(&[], Code::InvalidValue, text, "put it in quotes");
             }
-            return self.report(&[], Code::InvalidValue, text);
+            return self.0.report(&[], Code::InvalidValue, text);
         }
         match (r#type, value) {
             (Type::List(items), Value::Array(list)) => self.list(items, list, field),
@@ -134,30 +58,32 @@ impl Walk {
             (Type::Integer(32), value)
                 if value.as_i64().is_some_and(|it| i32::try_from(it).is_err()) =>
             {
-                self.report(&[], Code::InvalidValue, "does not fit into 32 bits");
+                self.0
+                    .report(&[], Code::InvalidValue, "does not fit into 32 bits");
             }
             (Type::Integer(_), value) if value.as_i64().is_none() => {
-                self.report(&[], Code::InvalidValue, "does not fit into 64 bits");
+                self.0
+                    .report(&[], Code::InvalidValue, "does not fit into 64 bits");
             }
             (Type::Quantity, value) => {
                 if let Err(error) = actor::quantity::text(value) {
-                    self.report(&[], Code::InvalidQuantity, error.to_string());
+                    self.0.report(&[], Code::InvalidQuantity, error.to_string());
                 }
             }
             _ => {}
         }
-        rules::of_value(self, r#type, value);
+        rules::of_value(&mut self.0, r#type, value);
     }
 
     fn list(&mut self, items: &Type, list: &[Value], field: Option<&Field>) {
         // Lists are appended, never merged item by item, so an item is whole.
-        let depth = self.depth;
+        let depth = self.0.depth;
         if depth == Depth::Partial {
-            self.depth = Depth::Field;
+            self.0.depth = Depth::Field;
         }
         for (index, item) in list.iter().enumerate() {
             if item.is_null() {
-                self.report(
+                self.0.report(
                     &[index.into()],
                     Code::InvalidValue,
                     "expected a value, found nothing",
@@ -165,7 +91,7 @@ impl Walk {
             }
             self.below(index, items, item, None);
         }
-        self.depth = depth;
+        self.0.depth = depth;
         if let Some(field) = field {
             self.repetitions(list, field);
         }
@@ -187,7 +113,7 @@ impl Walk {
                     None => vec![index.into()],
                 };
                 let text = format!("{identity} is given more than once");
-                self.report(&path, Code::DuplicateName, text);
+                self.0.report(&path, Code::DuplicateName, text);
             }
         }
     }
@@ -200,7 +126,7 @@ impl Walk {
             let names = claims
                 .iter()
                 .filter_map(|it| it["metadata"]["name"].as_str());
-            self.claims.extend(names.map(str::to_owned));
+            self.0.claims.extend(names.map(str::to_owned));
         }
         let mut has_unknown = false;
         for (key, value) in map {
@@ -213,11 +139,11 @@ impl Walk {
             }
         }
         // What is missing is most often what is misspelt.
-        let depth = self.depth;
+        let depth = self.0.depth;
         if has_unknown {
-            self.depth = Depth::Partial;
+            self.0.depth = Depth::Partial;
         }
-        if self.is_whole() {
+        if self.0.is_whole() {
             let is_missing = |value: Option<&Value>| value.is_none_or(Value::is_null);
             let missing: Vec<&str> = fields
                 .iter()
@@ -226,15 +152,15 @@ impl Walk {
                 .filter(|key| !rules::is_given_by_default(name, key))
                 .collect();
             for key in missing {
-                self.report(
+                self.0.report(
                     &[],
                     Code::RequiredFieldMissing,
                     format!("has no {key:?}, which Kubernetes requires"),
                 );
             }
         }
-        rules::of_object(self, name, map);
-        self.depth = depth;
+        rules::of_object(&mut self.0, name, map);
+        self.0.depth = depth;
     }
 
     fn unknown(&mut self, key: &str, known: impl Iterator<Item = &'static str>) {
@@ -243,24 +169,8 @@ impl Walk {
             Some(meant) => format!("did you mean {meant:?}?"),
             None => format!("Kubernetes {} has no such field here", version()),
         };
-        self.report_with(&[key.into()], Code::UnknownField, String::new(), help);
-    }
-}
-
-impl Problem {
-    /// What is wrong, in one line, for the field at `path` of a document.
-    pub(crate) fn message(&self, path: &FieldPath) -> String {
-        if self.code != Code::UnknownField {
-            return format!("{path}: {}", self.text);
-        }
-        match path.segments().split_last() {
-            Some((Segment::Key(key), [])) => format!("unknown field {key:?}"),
-            Some((Segment::Key(key), parents)) => {
-                let parents: FieldPath = parents.iter().cloned().collect();
-                format!("unknown field {key:?} in {parents}")
-            }
-            _ => "unknown field".to_owned(),
-        }
+        self.0
+            .report_with(&[key.into()], Code::UnknownField, String::new(), help);
     }
 }
 

@@ -14,8 +14,10 @@ mod roots;
 mod rules;
 mod schema;
 mod values;
+mod walk;
 
-pub(crate) use check::{Depth, Problem, check, kind_of};
+pub(crate) use check::{check, kind_of};
 pub(crate) use roots::root_at;
 pub(crate) use schema::{Type, fields_of};
 pub(crate) use values::is_image;
+pub(crate) use walk::{Depth, Problem};

@@ -16,9 +16,9 @@ use serde_json::{Map, Value, json};
 use super::Linter;
 use super::across::{Binding, Queue, Rendered};
 use super::document::Document;
-use super::fields::nearest;
 use super::finding::{Check, Finding, Place};
 use super::{nesting, scaling, workload};
+use crate::nearest::nearest;
 use crate::render_result::resolved_spec;
 use crate::steps::{up_to_flavors, up_to_scaling};
 use pipeline::{

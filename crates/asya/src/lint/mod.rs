@@ -32,7 +32,6 @@ use serde_json::Value;
 
 pub use ::actor::diagnostic::{Code, Severity, Source};
 pub use document::{Document, Role};
-pub(crate) use fields::nearest;
 pub(crate) use finding::Check;
 pub use finding::{Finding, Place};
 pub use form::{github, json, lines};

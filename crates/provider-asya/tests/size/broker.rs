@@ -11,7 +11,7 @@ use provider_asya::owner::OwnerTag;
 use provider_asya::transport::rabbitmq::Broker;
 use provider_asya::transport::rabbitmq::api::Answer;
 use provider_asya::transport::rabbitmq::definition::{PolicyRecord, QueueDefinition};
-use provider_asya::transport::rabbitmq::shared_policies::SharedPolicy;
+use provider_asya::transport::rabbitmq::shared_policy::SharedPolicy;
 use provider_asya::transport::{Depth, ExternalQueue as _};
 use serde_json::{Value, json};
 use tokio::time::Instant;

@@ -3,8 +3,8 @@
 use actor::diagnostic::Code;
 use serde_json::{Map, Value};
 
-use super::super::check::{Depth, Walk};
 use super::super::values::Format;
+use super::super::walk::{Depth, Walk};
 use super::{inner, is_set, list, text};
 
 /// Fields of a pod that a variable can have.
@@ -118,7 +118,7 @@ pub(super) fn field_selector(walk: &mut Walk, map: &Map<String, Value>) {
     };
     if let Some(problem) = problem {
         let at = ["fieldPath".into()];
-        match crate::lint::nearest(path, known.iter().copied()) {
+        match crate::nearest::nearest(path, known.iter().copied()) {
             Some(meant) => walk.report_with(
                 &at,
                 Code::InvalidKubernetesValue,

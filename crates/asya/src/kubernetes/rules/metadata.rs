@@ -3,8 +3,8 @@
 use actor::diagnostic::Code;
 use serde_json::{Map, Value};
 
-use super::super::check::Walk;
 use super::super::values::Format;
+use super::super::walk::Walk;
 
 /// Most bytes of all annotations of an object.
 const ANNOTATIONS_MAX: usize = 256 << 10;

@@ -14,10 +14,10 @@ use actor::diagnostic::Code;
 use merge::Segment;
 use serde_json::{Map, Value};
 
-use super::check::Walk;
 use super::schema::Type;
 use super::values::Format;
-use crate::lint::nearest;
+use super::walk::Walk;
+use crate::nearest::nearest;
 use tables::{EXCLUSIVE, FORMATS, NOT_EMPTY, NOT_REQUIRED, RANGES, VALUES};
 
 /// Returns whether a required field may be missing all the same.

@@ -6,9 +6,9 @@ use actor::diagnostic::Code;
 use merge::Segment;
 use serde_json::{Map, Value};
 
-use super::super::check::{Depth, Walk};
+use super::super::walk::{Depth, Walk};
 use super::{inner, is_set, is_true, list, text};
-use crate::lint::nearest;
+use crate::nearest::nearest;
 
 pub(super) fn pod(walk: &mut Walk, map: &Map<String, Value>) {
     for (field, problem) in [

@@ -3,11 +3,11 @@
 use actor::diagnostic::Code;
 use serde_json::{Map, Value};
 
-use super::super::check::Walk;
 use super::super::quantity::billionths;
 use super::super::values::Format;
+use super::super::walk::Walk;
 use super::inner;
-use crate::lint::nearest;
+use crate::nearest::nearest;
 
 /// Resources without a domain that containers have; beside them `hugepages-…`.
 const OWN: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];

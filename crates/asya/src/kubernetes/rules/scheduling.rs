@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use actor::diagnostic::Code;
 use serde_json::{Map, Value};
 
-use super::super::check::Walk;
 use super::super::values::Format;
+use super::super::walk::Walk;
 use super::{inner, is_set, list, text, texts};
 
 pub(super) fn toleration(walk: &mut Walk, map: &Map<String, Value>) {

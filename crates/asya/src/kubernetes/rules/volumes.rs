@@ -3,8 +3,8 @@
 use actor::diagnostic::Code;
 use serde_json::{Map, Value};
 
-use super::super::check::Walk;
 use super::super::quantity::billionths;
+use super::super::walk::Walk;
 use super::{inner, is_set, is_true, list, text};
 
 pub(super) fn volume(walk: &mut Walk, map: &Map<String, Value>) {

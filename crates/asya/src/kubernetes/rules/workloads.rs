@@ -3,7 +3,7 @@
 use actor::diagnostic::Code;
 use serde_json::{Map, Value};
 
-use super::super::check::Walk;
+use super::super::walk::Walk;
 use super::{inner, is_set, text};
 
 pub(super) fn deployment(walk: &mut Walk, map: &Map<String, Value>) {

@@ -29,7 +29,7 @@ use crate::tenancy;
 use crate::timings::Timings;
 use crate::transport::ExternalQueue;
 use crate::transport::rabbitmq::definition::PolicyRecord;
-use crate::transport::rabbitmq::shared_policies::SharedPolicy;
+use crate::transport::rabbitmq::shared_policy::SharedPolicy;
 use crate::transport::rabbitmq::{self, Broker};
 use crate::transport::sqs::{self, Service};
 

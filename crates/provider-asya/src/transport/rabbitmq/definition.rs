@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use actor::queue::{QueueType, RabbitMqQueue};
 use serde_json::{Map, Value, json};
 
-use super::shared_policies::SharedPolicy;
+use super::shared_policy::SharedPolicy;
 use crate::owner::OwnerTag;
 use crate::transport::TransportError;
 

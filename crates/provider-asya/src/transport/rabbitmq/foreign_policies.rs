@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::api::Api;
 use super::definition::{exact_pattern, policy_name};
-use super::shared_policies::SharedPolicy;
+use super::shared_policy::SharedPolicy;
 use crate::transport::TransportError;
 
 /// How long a list is cached. It contains every policy of the virtual host, so an observation cannot read

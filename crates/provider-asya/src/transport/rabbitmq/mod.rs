@@ -10,7 +10,8 @@ mod observe;
 mod partial_declare;
 mod policies;
 mod retry_queues;
-pub mod shared_policies;
+mod shared_policies;
+pub mod shared_policy;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -4,7 +4,7 @@ use super::{BROKER, COUNTING, found, wanted};
 use crate::rig;
 use crate::rig::rabbitmq::RabbitMq;
 use provider_asya::transport::rabbitmq::definition::{PolicyRecord, QueueDefinition};
-use provider_asya::transport::rabbitmq::shared_policies::SharedPolicy;
+use provider_asya::transport::rabbitmq::shared_policy::SharedPolicy;
 use provider_asya::transport::rabbitmq::{Broker, RabbitMqExternal};
 use provider_asya::transport::{Depth, ExternalQueue as _};
 use serde_json::{Value, json};
