@@ -5,6 +5,7 @@
 
 use actor::binding::reason::{CONFLICT, RESOLVED, TARGET_NOT_RESOLVED};
 use actor::status::{ConditionType, StatusReason};
+use function_kit::Note;
 
 use crate::observe::{Observation, ObservedObject, Problem, Queue, Scaler, State};
 use crate::status_reason;
@@ -47,14 +48,17 @@ impl Verdict {
     /// With the diagnostics of earlier steps for it. A note with a reason makes it
     /// False, one without adds to the message.
     fn with_notes(mut self, condition: ConditionType, seen: &Observation) -> Self {
-        let notes = seen.notes.iter();
-        for note in notes.filter(|note| note.condition == condition.as_str()) {
+        let mut added: Vec<&Note> = Vec::new();
+        for note in &seen.notes {
+            if note.condition != condition.as_str() || added.contains(&note) {
+                continue;
+            }
+            added.push(note);
             let message = note.diagnostic.to_string();
             match &note.reason {
                 Some(reason) if self.status != Some(false) => {
                     self = Self::new(false, reason, message);
                 }
-                _ if self.message.contains(&message) => {}
                 _ if self.message.is_empty() => self.message = message,
                 _ => self.message = format!("{}; {message}", self.message),
             }

@@ -39,8 +39,8 @@ impl Observation {
             .or_else(|| self.noted_problem(ConditionType::ScalingReady))
     }
 
-    /// Why the workload makes no pods that work, as far as it is not one of the
-    /// six words for pods.
+    /// Returns why the workload has no working pods, apart from the
+    /// six statuses for pods.
     pub(crate) fn workload_problem(&self) -> Option<Problem> {
         self.missing_object_of(ConditionType::WorkloadReady)
             .or_else(|| self.workload.present()?.problem.clone())
@@ -106,7 +106,7 @@ impl Observation {
         })
     }
 
-    /// The first of the six words for pods that applies.
+    /// The first of the six statuses for pods that applies.
     pub(crate) fn any_pod_problem(&self) -> Option<Problem> {
         POD_REASONS
             .into_iter()

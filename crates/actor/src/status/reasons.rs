@@ -122,7 +122,7 @@ pub const ANYWHERE: &[Reason] = reasons! {
     False OwnedByAnother: "an object of that name belongs to another controller", "delete or rename that one";
     False Refused: "the API server refuses an object, or an addition to a target", "`kubectl describe` the actor: its events contain the API server's error";
     False NotApplied: "Crossplane could not apply the objects", "follow the message, which is that of `Synced`";
-    False Gone: "somebody deleted an object", "nothing: it is created again";
+    False Deleted: "somebody deleted an object", "nothing: it is created again";
 };
 
 /// Returns whether the condition may have that status with that reason.

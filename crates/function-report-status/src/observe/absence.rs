@@ -4,7 +4,7 @@
 //! object that has a reference and is not observed was refused, was deleted, or
 //! belongs to another owner. Which of them, the object itself shows where there is
 //! one: it is required by name. A refusal (an *Invalid* answer) shows in the XR's
-//! `Synced` as a list of names, without the API server's words.
+//! `Synced` as a list of names, without the API server's error.
 
 use actor::labels;
 use actor::names::ActorName;
@@ -44,9 +44,9 @@ enum Why {
     /// The API server refused it.
     Refused { describe: String },
     /// Applying it ended the reconcile before this one.
-    Failed { words: String },
+    Failed { error: String },
     /// It was deleted, and this reconcile creates it again.
-    Gone,
+    Deleted,
 }
 
 impl MissingObject {
@@ -68,7 +68,7 @@ impl MissingObject {
             Why::OtherControllers { .. } => "OwnedByAnother",
             Why::Refused { .. } => "Refused",
             Why::Failed { .. } => "NotApplied",
-            Why::Gone => "Gone",
+            Why::Deleted => "Deleted",
         }
     }
 
@@ -98,10 +98,10 @@ impl Why {
                 "{owner} owns {objects}: remove it there, or create this actor under another name"
             ),
             Self::Refused { describe } => format!(
-                "the API server refused {objects}: its words are in the events of '{describe}'"
+                "the API server refused {objects}: its error is in the events of '{describe}'"
             ),
-            Self::Failed { words } => words.clone(),
-            Self::Gone => format!("deleted and being created again: {objects}"),
+            Self::Failed { error } => error.clone(),
+            Self::Deleted => format!("deleted and being created again: {objects}"),
         }
     }
 }
@@ -165,11 +165,11 @@ fn suspects(call: &Call, unsynced: &Unsynced) -> Vec<Suspect> {
 }
 
 fn why(call: &mut Call, identity: &Identity, unsynced: &Unsynced, suspect: &Suspect) -> Why {
-    if let Unsynced::Failed { words, .. } = unsynced
+    if let Unsynced::Failed { error, .. } = unsynced
         && unsynced.names(&suspect.resource)
     {
         return Why::Failed {
-            words: words.clone(),
+            error: error.clone(),
         };
     }
     let describe = describe_command(call.xr());
@@ -209,7 +209,7 @@ fn why(call: &mut Call, identity: &Identity, unsynced: &Unsynced, suspect: &Susp
         None if object.is_some() || unsynced.may_name(&suspect.resource) => {
             Why::Refused { describe }
         }
-        None => Why::Gone,
+        None => Why::Deleted,
     }
 }
 

@@ -35,11 +35,11 @@ impl<'a> Condition<'a> {
         Condition::of(object, r#type).is_some_and(|condition| condition.status == Some(true))
     }
 
-    /// Reason and message in one line. `empty_words` are reasons that say no more
-    /// than that something is wrong.
-    pub(super) fn words(&self, empty_words: &[&str]) -> String {
+    /// Reason and message in one line. `unspecific` reasons are left out where there is a
+    /// message.
+    pub(super) fn summary(&self, unspecific: &[&str]) -> String {
         let message = quote(self.message);
-        let says_nothing = self.reason.is_empty() || empty_words.contains(&self.reason);
+        let says_nothing = self.reason.is_empty() || unspecific.contains(&self.reason);
         match (
             says_nothing || message.contains(self.reason),
             message.is_empty(),

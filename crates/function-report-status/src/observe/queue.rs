@@ -42,7 +42,7 @@ impl Queue {
                 reason: condition.reason.to_owned(),
                 message: format!(
                     "queue {name:?}: {}",
-                    condition.words(&["ReconcileError", "Unavailable"])
+                    condition.summary(&["ReconcileError", "Unavailable"])
                 ),
             });
         Self {
@@ -51,7 +51,7 @@ impl Queue {
             unconsumed: Condition::of(object, actor::queue::NO_CONSUMER)
                 .filter(|condition| condition.status == Some(true))
                 .map(|condition| {
-                    format!("queue {name:?}: {}", condition.words(&[condition.reason]))
+                    format!("queue {name:?}: {}", condition.summary(&[condition.reason]))
                 }),
             remark: if paused {
                 let why = "annotation crossplane.io/paused is set on its Queue";
@@ -73,8 +73,8 @@ fn flags(object: &Struct, name: &str) -> Option<String> {
         .into_iter()
         .filter_map(|flag| {
             let condition = Condition::of(object, flag)?;
-            let words = condition.words(&[condition.reason]);
-            (condition.status == Some(true)).then(|| format!("{flag}: {words}"))
+            let summary = condition.summary(&[condition.reason]);
+            (condition.status == Some(true)).then(|| format!("{flag}: {summary}"))
         })
         .collect();
     (!raised.is_empty()).then(|| format!("queue {name:?}: {}", raised.join("; ")))

@@ -55,7 +55,7 @@ impl State {
         };
         let problem = || Problem {
             reason: ready.reason.to_owned(),
-            message: format!("KEDA: {}", ready.words(&["ScaledObjectCheckFailed"])),
+            message: format!("KEDA: {}", ready.summary(&["ScaledObjectCheckFailed"])),
         };
         match ready.status {
             Some(true) => Self::Ready,

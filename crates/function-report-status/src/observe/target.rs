@@ -19,7 +19,7 @@ const IN_PROGRESS: [&str; 5] = [
     reason::NO_WORKLOAD,
 ];
 /// Reasons that say no more than that something is wrong.
-const EMPTY_WORDS: [&str; 6] = [
+const UNSPECIFIC_REASONS: [&str; 6] = [
     "ReconcileError",
     reason::ALREADY_BOUND,
     reason::FIELD_TAKEN,
@@ -61,7 +61,7 @@ impl Target {
             .filter(|resolved| resolved.status == Some(false))
             .map(|resolved| Problem {
                 reason: resolved.reason.to_owned(),
-                message: resolved.words(&[
+                message: resolved.summary(&[
                     reason::TARGET_NOT_FOUND,
                     reason::KIND_NOT_SERVED,
                     reason::NO_WORKLOAD,
@@ -73,14 +73,17 @@ impl Target {
             .or_else(|| unsynced.filter(|_| absence.is_none()))
             .map(|condition| Problem {
                 reason: condition.reason.to_owned(),
-                message: format!("binding to {wanted}: {}", condition.words(&EMPTY_WORDS)),
+                message: format!(
+                    "binding to {wanted}: {}",
+                    condition.summary(&UNSPECIFIC_REASONS)
+                ),
             });
         let conflict = unready
             .filter(|unready| unready.reason == reason::CONFLICT)
             .map(|conflict| {
                 format!(
                     "binding to {wanted}: {}",
-                    conflict.words(&[reason::CONFLICT])
+                    conflict.summary(&[reason::CONFLICT])
                 )
             });
         Self {
@@ -91,7 +94,7 @@ impl Target {
             conflict,
             grace_period: Condition::of(object, GRACE_PERIOD_TOO_SHORT)
                 .filter(|condition| condition.status == Some(true))
-                .map(|condition| condition.words(&[condition.reason])),
+                .map(|condition| condition.summary(&[condition.reason])),
             conflict_count: known.conflict_count,
             last_conflict_time: known.last_conflict_time,
         }

@@ -16,7 +16,7 @@ pub(super) enum Unsynced {
     /// These were refused; where `more`, others as well that are not named.
     Refused { names: Vec<String>, more: bool },
     /// Applying this one ended the reconcile.
-    Failed { name: String, words: String },
+    Failed { name: String, error: String },
 }
 
 impl Unsynced {
@@ -49,7 +49,7 @@ impl Unsynced {
             let (name, _) = message[start + APPLY.len()..].split_once('"')?;
             Some(Self::Failed {
                 name: name.to_owned(),
-                words: quote(&message[start..]),
+                error: quote(&message[start..]),
             })
         });
         failed.unwrap_or(Self::Nothing)
@@ -103,7 +103,7 @@ mod tests {
                 "cannot compose resources: cannot apply composed resource \"queue\": forbidden",
                 Unsynced::Failed {
                     name: "queue".to_owned(),
-                    words: "cannot apply composed resource \"queue\": forbidden".to_owned(),
+                    error: "cannot apply composed resource \"queue\": forbidden".to_owned(),
                 },
             ),
             (

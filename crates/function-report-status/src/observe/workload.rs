@@ -90,7 +90,7 @@ fn problem(object: &Struct) -> Option<Problem> {
         message: format!(
             "{}: {}",
             name_of(object),
-            condition.words(&["FailedCreate", "FailedDelete", "ProgressDeadlineExceeded"])
+            condition.summary(&["FailedCreate", "FailedDelete", "ProgressDeadlineExceeded"])
         ),
     })
 }

@@ -44,7 +44,7 @@ fn queues_survive(name: &'static str, fault: ApiFault) {
 
 #[test]
 fn queues_survive_an_api_server_that_does_not_answer() {
-    queues_survive("unreachable", ApiFault::Gone);
+    queues_survive("unreachable", ApiFault::Unreachable);
 }
 
 #[test]

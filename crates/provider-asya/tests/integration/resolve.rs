@@ -61,8 +61,12 @@ fn objects_of_any_shape_end_in_an_answer() {
                 case.objects = objects.as_array().unwrap().clone();
                 let found = answer(&case);
                 check_lines(&found).unwrap_or_else(|error| panic!("{place}: {error}"));
-                let looks = found["looks"].as_array().unwrap().len();
-                assert!(looks <= 3, "{}: {place}: {looks} lookups", file.display());
+                let lookups = found["lookups"].as_array().unwrap().len();
+                assert!(
+                    lookups <= 3,
+                    "{}: {place}: {lookups} lookups",
+                    file.display()
+                );
                 tried += 1;
             }
         }
@@ -167,7 +171,7 @@ fn binding_needs_rights_on_the_read_kinds_only() {
     let mut looked_at = BTreeSet::new();
     for file in files() {
         let (_, answer) = read(&file).unwrap();
-        for query in answer["looks"].as_array().unwrap() {
+        for query in answer["lookups"].as_array().unwrap() {
             let kind = query.as_str().unwrap().split(' ').next().unwrap();
             let (kind, group) = kind.split_once('.').unwrap();
             looked_at.insert(format!("{}s.{group}", kind.to_lowercase()));
@@ -260,7 +264,7 @@ fn check(file: &Path) -> Result<(), String> {
 /// Asks until there is an answer, as the controller does.
 fn answer(case: &Case) -> Value {
     let mut view = QueryResults::default();
-    let mut looks = Vec::new();
+    let mut lookups = Vec::new();
     let mut document = loop {
         match resolve(&case.target, &view) {
             Ok(resolved) => break of_resolved(resolved),
@@ -269,13 +273,13 @@ fn answer(case: &Case) -> Value {
             }
             Err(Unresolved::Needs(query)) => {
                 let (lookup, seen) = (shown(&query), seen(case, &query));
-                assert!(!looks.contains(&lookup), "{lookup} twice");
-                looks.push(lookup);
+                assert!(!lookups.contains(&lookup), "{lookup} twice");
+                lookups.push(lookup);
                 view.put(query, seen);
             }
         }
     };
-    document["looks"] = json!(looks);
+    document["lookups"] = json!(lookups);
     document
 }
 

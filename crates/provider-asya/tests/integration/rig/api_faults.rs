@@ -22,7 +22,7 @@ pub enum ApiFault {
     /// They are answered.
     None,
     /// Nobody takes them, and watches that are open end.
-    Gone,
+    Unreachable,
     /// They are answered, and every watch ends at once.
     WatchesEnd,
     /// Writes are done, and their answers are lost.
@@ -35,14 +35,14 @@ pub enum ApiFault {
 
 impl ApiFault {
     fn ends_watches(self) -> bool {
-        matches!(self, Self::Gone | Self::WatchesEnd)
+        matches!(self, Self::Unreachable | Self::WatchesEnd)
     }
 
     /// The answer to a request that replaces the API server's own.
     fn answer(self, is_write: bool) -> Option<Result<Response<AnyBody>, BoxError>> {
         match self {
             Self::None | Self::WatchesEnd | Self::AnswersLost => None,
-            Self::Gone => Some(Err("connection refused".into())),
+            Self::Unreachable => Some(Err("connection refused".into())),
             Self::Refused(..) if !is_write => None,
             Self::Refused(code, reason, message) | Self::AllRefused(code, reason, message) => {
                 let status = json!({"apiVersion": "v1", "kind": "Status", "status": "Failure",
