@@ -26,7 +26,7 @@ pub const EXCHANGE: &str = "asya";
 /// The actors of `tests/message_path/actors.yaml`: messages go through the first three, in this order.
 pub const STEPS: [&str; 3] = ["first", "second", "third"];
 
-/// Those at which routes end.
+/// Actors at which routes end.
 pub const ENDS: [&str; 2] = ["x-sink", "x-sump"];
 
 /// Differences between two renderings of the same actors.

@@ -35,7 +35,7 @@ pub struct Delays {
 }
 
 impl Default for Delays {
-    /// What counts where a policy gives nothing, in both of its forms.
+    /// Defaults for what a policy leaves unset, in either of its forms.
     fn default() -> Self {
         Self {
             growth: Growth::Exponential,

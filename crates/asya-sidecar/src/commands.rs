@@ -14,7 +14,7 @@ use clap::Subcommand;
 use crate::state_command::Connector;
 use crate::{Connected, connect, invalid};
 
-/// What an operator asks for.
+/// Commands for operators.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Writes the runtime script, the adapters and the end actors into a folder

@@ -1,4 +1,4 @@
-//! Whether a failed message is tried again, and when.
+//! Retry decision for a failed message.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -59,7 +59,7 @@ pub struct Retries {
     pub fallback: Option<Policy>,
 }
 
-/// What happens to a failed message.
+/// Decision on a failed message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// It is tried again after a delay.

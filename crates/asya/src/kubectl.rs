@@ -28,7 +28,7 @@ pub enum KubectlError {
     /// It ended with an error.
     #[error("kubectl {verb}: {line}")]
     Refused {
-        /// What it was asked for.
+        /// Verb of the call.
         verb: &'static str,
         /// The last line of its standard error.
         line: String,

@@ -1,4 +1,4 @@
-//! Whatever a workload holds, the step answers.
+//! The step returns a response for every workload.
 
 use function_inject_sidecar::{Config, run};
 use function_kit::cases::{any, form};

@@ -87,8 +87,8 @@ impl Facts {
     }
 }
 
-/// Who set which field, as the context has it; of any other form it counts as empty, and messages
-/// then name the actor.
+/// Reads which source set which field from the context; any other form counts as empty, and messages then
+/// name the actor.
 pub(crate) fn provenance(document: &Value) -> Provenance {
     Provenance::from_json(document).unwrap_or_default()
 }

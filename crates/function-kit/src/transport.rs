@@ -240,7 +240,7 @@ mod tests {
     use function_proto::v1::{Resource, RunFunctionRequest, State};
     use serde_json::{Value, json};
 
-    /// What `read` finds in a call about actor `a` in namespace `n`, with a live
+    /// Returns the result of `read` for a call about actor `a` in namespace `n`, with a live
     /// queue and a queue name from the step's input.
     fn in_call<T>(
         live: &Value,

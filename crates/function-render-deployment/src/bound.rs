@@ -29,11 +29,11 @@ pub(crate) struct Bound<'a> {
 }
 
 impl<'a> Bound<'a> {
-    /// What the actor is bound to; none in mode Standalone. What it cannot be bound to
-    /// goes to `findings`.
+    /// Returns the binding of the actor; none in mode Standalone. Problems of the binding are added
+    /// to `findings`.
     ///
     /// # Errors
-    /// When nothing is known of the target's kind.
+    /// If the kind of the target is not known.
     pub(crate) fn of(
         call: &Call,
         identity: &Identity,

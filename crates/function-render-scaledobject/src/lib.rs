@@ -141,7 +141,7 @@ struct Rendered {
     objects: Vec<Object>,
     /// Blocker of any of them.
     blocker: Option<Blocker>,
-    /// What the user should know, with a reason where something does not scale.
+    /// Diagnostics for the user, with a reason if something does not scale.
     notes: Vec<(Option<&'static str>, Diagnostic)>,
 }
 

@@ -3,7 +3,7 @@
 use actor::status::ConditionType;
 use actor::{binding, health, queue};
 
-/// What a composed object is to its actor. Objects of other functions in the
+/// Role of a composed object. Objects of other functions in the
 /// same pipeline are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {

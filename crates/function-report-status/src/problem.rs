@@ -123,7 +123,7 @@ impl Observation {
         })
     }
 
-    /// What keeps some pods from working while others do.
+    /// Returns why some pods do not work while others do.
     pub(crate) fn degradation(&self) -> Option<String> {
         let signal = self.health.signal.as_ref()?;
         if !self.current_pod_is_ready() {

@@ -118,8 +118,9 @@ fn workload_fault(seen: &Observation) -> Option<String> {
     seen.workload_problem().map(|problem| problem.message)
 }
 
-/// What another controller removed from a target is put back, or the workload's
-/// controller has not caught up, or pods of a former revision are left.
+/// Returns what is being rolled out: containers that another controller removed from a target are
+/// injected
+/// again, the workload's controller has not caught up, or pods of a former revision remain.
 fn updating(seen: &Observation) -> Option<String> {
     if let Some(target) = &seen.target {
         if let Some(conflict) = &target.conflict {

@@ -13,7 +13,7 @@ use crate::fetch::EnvironmentConfig;
 pub(crate) struct Settings {
     /// The settings as they were written.
     pub(crate) document: Map<String, Value>,
-    /// Those of the step's input alone.
+    /// Settings of the step's input alone.
     input: Option<Map<String, Value>>,
     written_in: Written,
 }

@@ -33,7 +33,7 @@ const NARROW: [&str; 10] = [
     "DIRECTION",
 ];
 
-/// Those that `-o wide` adds.
+/// Columns that `-o wide` adds.
 const WIDE: [&str; 5] = ["WORKLOAD", "TRANSPORT", "SCALING", "QUEUED", "PROCESSING"];
 
 /// Core's own, which come last and of which the one before the last is wide.

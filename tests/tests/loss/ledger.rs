@@ -19,13 +19,13 @@ pub(crate) struct Ledger {
 /// Totals of the messages of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Count {
-    /// Those that the broker has confirmed, or that arrived.
+    /// Messages that the broker has confirmed, or that arrived.
     pub(crate) sent: usize,
     /// Messages among these that were lost.
     pub(crate) lost: usize,
-    /// Those that came to an end more than once.
+    /// Messages that came to an end more than once.
     pub(crate) doubled: usize,
-    /// Those that came to the error end.
+    /// Messages that came to the error end.
     pub(crate) failed: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of an actor beside its pods.
+//! Facts about an actor other than its pods.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -111,7 +111,7 @@ pub struct Scaler {
     /// Group, version, kind and name of itself.
     #[serde(flatten)]
     pub itself: ForeignScaler,
-    /// What it scales.
+    /// Workload that it scales.
     pub target: WorkloadReference,
     /// The actor that it belongs to, by its label.
     #[serde(default)]

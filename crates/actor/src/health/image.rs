@@ -1,4 +1,4 @@
-//! What kubelets say of images that they cannot pull.
+//! Kubelet messages about images that cannot be pulled.
 
 /// Waiting reasons. Source: Kubernetes, `pkg/kubelet/images`; cri-api, `pkg/errors`.
 pub(super) const REASONS: [&str; 7] = [

@@ -58,7 +58,7 @@ pub fn legacy_xrd() -> Value {
     })
 }
 
-/// What users call the kind. The category holds this kind alone, so that
+/// Returns the `names` of the kind. The category holds this kind alone, so that
 /// `kubectl get asya` prints one table.
 fn names() -> Value {
     json!({

@@ -307,7 +307,7 @@ pub struct Connector {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueOptions {
-    /// What happens to the queue when the actor is deleted. Default: the platform's
+    /// Deletion policy of the queue when the actor is deleted. Default: the platform's
     /// `queueDeletionPolicy`. Cannot be set in a flavor.
     pub deletion_policy: Option<crate::queue::DeletionPolicy>,
     /// If true, an existing queue without an owner is adopted. Default: false. Cannot be set in a

@@ -21,7 +21,7 @@ pub struct Problem {
     pub variable: String,
     /// Its value, quoted; `not set`, or `***` where it may be secret.
     pub value: String,
-    /// What is allowed.
+    /// Description of the allowed values.
     pub allowed: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a sidecar is configured with, and how it reads that from its environment.
+//! Configuration of a sidecar, and how it is read from the environment.
 
 mod environment;
 mod resiliency;
@@ -15,7 +15,7 @@ pub use environment::{Problem, Variables};
 /// Everything that the program needs.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What the worker needs, on any transport.
+    /// Settings of the worker, the same on any transport.
     pub worker: WorkerConfig,
     /// Where queues are.
     pub transport: TransportConfig,
@@ -53,7 +53,7 @@ pub enum OtlpProtocol {
     Grpc,
 }
 
-/// What a worker needs to know, whatever the transport.
+/// Settings of a worker that do not depend on the transport.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
     /// The actor.
@@ -111,9 +111,9 @@ impl QueueNames {
 /// Where queues are.
 #[derive(Debug, Clone)]
 pub enum TransportConfig {
-    /// At a RabbitMQ broker.
+    /// Queues of a RabbitMQ broker.
     RabbitMq(RabbitMqConfig),
-    /// At Amazon SQS.
+    /// Queues of Amazon SQS.
     Sqs(SqsConfig),
 }
 

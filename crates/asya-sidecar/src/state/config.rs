@@ -1,4 +1,4 @@
-//! What a connector is configured with, and how it reads that from its environment.
+//! Configuration of a connector, and how it is read from the environment.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
@@ -55,7 +55,7 @@ pub enum StoreConfig {
 pub struct S3Config {
     /// The bucket.
     pub bucket: String,
-    /// What keys of objects begin with, before a `/`; may be empty.
+    /// Prefix of object keys, before a `/`; may be empty.
     pub prefix: String,
     /// Region of the bucket.
     pub region: String,

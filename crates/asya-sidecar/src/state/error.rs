@@ -10,7 +10,7 @@ pub enum StateError {
     InvalidKey {
         /// The key as it was given.
         key: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         reason: &'static str,
     },
     /// The request is not one of the protocol: `ValueError`.

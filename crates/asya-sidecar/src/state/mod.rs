@@ -30,7 +30,7 @@ pub use serve::{Socket, serve};
 /// The bytes of a value, piece by piece. After an error nothing follows.
 pub type Body = BoxStream<'static, Result<Bytes, StateError>>;
 
-/// What is known of a value without reading it.
+/// Metadata of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Size in bytes.
@@ -41,7 +41,7 @@ pub struct Entry {
     pub modified: Option<SystemTime>,
 }
 
-/// What is at a key.
+/// Kind of entry at a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stat {
     /// A value.
@@ -76,7 +76,7 @@ pub trait Store: Send + Sync {
     /// Returns whether values can be read and written; says so to the health check.
     async fn check(&self) -> Result<(), StateError>;
 
-    /// What is at a key.
+    /// Returns the kind of entry at a key.
     async fn stat(&self, key: &Key) -> Result<Stat, StateError>;
 
     /// A value.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-/// What a message carries beside its body, as headers or attributes of the transport.
+/// Headers or attributes that accompany a message's body on the transport.
 pub type Attributes<'a> = &'a [(&'static str, String)];
 
 /// An actor's own queue, and those of other actors by the actors' names.

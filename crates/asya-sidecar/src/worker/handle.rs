@@ -23,7 +23,7 @@ use crate::transport::Delivery;
 /// A deadline counts as over this long before it is.
 const DEADLINE_MARGIN: Duration = Duration::from_secs(1);
 
-/// What a call has come to.
+/// Outcome of a call of the handler.
 enum Answer {
     /// The handler has ended; its results, less those that are published already.
     Results(Spool, usize),

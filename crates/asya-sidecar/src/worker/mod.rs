@@ -28,7 +28,7 @@ const HANG_PAUSE: Duration = Duration::from_millis(50);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What processes an actor's messages.
+/// Worker that processes an actor's messages.
 pub struct Worker {
     config: WorkerConfig,
     transport: Arc<dyn Transport>,

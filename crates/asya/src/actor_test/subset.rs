@@ -1,4 +1,4 @@
-//! Whether a document is a part of another.
+//! Subset check: mismatches between an expectation and a document.
 
 use merge::Segment;
 use serde_json::{Map, Value};

@@ -289,7 +289,7 @@ fn configs(group: &Group) -> Vec<Object> {
 struct Xrds {
     /// That of `--xrd`, for every XR.
     given: Option<(PathBuf, Xrd)>,
-    /// Those among the files, for XRs of their kind.
+    /// XRDs among the files, for XRs of their kind.
     found: Vec<(PathBuf, Xrd)>,
 }
 

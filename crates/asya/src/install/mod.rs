@@ -47,7 +47,7 @@ impl Part {
     /// Parts that are installed by default.
     pub const DEFAULT: [Self; 2] = [Self::Rights, Self::Packages];
 
-    /// What a first actor needs.
+    /// Parts that a first actor needs.
     pub const DEFAULTS: [Self; 4] = [
         Self::Rights,
         Self::Packages,

@@ -28,9 +28,9 @@ pub(crate) struct Problem {
     pub(crate) path: FieldPath,
     /// The rule that it breaks.
     pub(crate) code: Code,
-    /// What is wrong with the field.
+    /// Description of the problem.
     pub(crate) text: String,
-    /// What to do.
+    /// Remedy, if there is one.
     pub(crate) help: Option<String>,
 }
 
@@ -248,7 +248,7 @@ impl Walk {
 }
 
 impl Problem {
-    /// What is wrong, in one line, for the field at `path` of a document.
+    /// Returns the problem in one line, for the field at `path` of a document.
     pub(crate) fn message(&self, path: &FieldPath) -> String {
         if self.code != Code::UnknownField {
             return format!("{path}: {}", self.text);
@@ -277,7 +277,7 @@ fn identity(item: &Map<String, Value>, keys: &[&str]) -> Option<String> {
     Some(parts.join(" "))
 }
 
-/// What the type expects, if the value is something else.
+/// Returns the type that is expected, if the value has another one.
 fn mismatch(r#type: &Type, value: &Value) -> Option<&'static str> {
     let (fits, expected) = match r#type {
         Type::Text => (value.is_string(), "a text"),
@@ -295,7 +295,7 @@ fn mismatch(r#type: &Type, value: &Value) -> Option<&'static str> {
     (!fits).then_some(expected)
 }
 
-/// What a value is, as messages name it.
+/// Returns the type of a value, as messages name it.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",

@@ -26,7 +26,7 @@ pub(super) struct Rendered<'a> {
     pub(super) binding: Option<Binding>,
 }
 
-/// What an actor needs of the workload in whose pods it works.
+/// Requirements of an actor on the workload in whose pods it runs.
 #[derive(Debug)]
 pub(super) struct Binding {
     /// The workload's version.

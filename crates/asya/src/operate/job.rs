@@ -24,7 +24,7 @@ const TTL_SECONDS: u32 = 300;
 /// Longest text of one argument. Source: Linux, `MAX_ARG_STRLEN`.
 const ARGUMENT_BYTES: usize = 128 * 1024 - 1;
 
-/// What the sidecar is to do.
+/// Command that the sidecar of a Job runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     /// The command of `asya-sidecar` with its arguments.
@@ -72,7 +72,7 @@ pub enum JobError {
 }
 
 impl JobError {
-    /// What to do.
+    /// Returns the remedy.
     pub fn hint(&self) -> String {
         match self {
             Self::NoSidecar { actor } => format!("asya status {actor} shows why"),

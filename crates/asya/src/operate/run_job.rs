@@ -51,13 +51,13 @@ pub enum RunError {
         job: String,
         /// Its deadline.
         deadline: Duration,
-        /// What its pod waits for.
+        /// State in which its pod waits.
         state: String,
     },
 }
 
 impl RunError {
-    /// What to do.
+    /// Returns the remedy, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Kubectl(KubectlError::Refused { .. }) => Some(
@@ -173,7 +173,7 @@ fn condition<'a>(job: &'a Value, kind: &str) -> &'a Value {
         .unwrap_or(&Value::Null)
 }
 
-/// What the Job's pod waits for: reason and message of its container, or of its scheduling.
+/// Returns why the Job's pod waits: reason and message of its container, or of its scheduling.
 fn waiting(pods: &Value) -> Option<(String, String)> {
     let pod = pods["items"].as_array()?.first()?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

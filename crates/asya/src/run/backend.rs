@@ -12,7 +12,7 @@ use super::plan::Plan;
 pub enum Backend {
     /// In this process. They end with it.
     Memory(Broker),
-    /// At a RabbitMQ broker, by its URL.
+    /// Queues of a RabbitMQ broker, by its URL.
     RabbitMq(String),
 }
 

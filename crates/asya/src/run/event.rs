@@ -1,4 +1,4 @@
-//! What happens to messages, as text and as JSON.
+//! Events of messages, as text and as JSON.
 
 use asya_sidecar::envelope::Envelope;
 use bytes::Bytes;
@@ -15,7 +15,7 @@ pub(super) struct Event {
     pub(super) actor: String,
     /// The message, where it is about one.
     pub(super) id: String,
-    /// What happened.
+    /// Kind of the event.
     pub(super) what: What,
 }
 

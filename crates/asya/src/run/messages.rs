@@ -27,7 +27,7 @@ pub enum MessageError {
     NoJson {
         /// Where it came from.
         from: String,
-        /// What is wrong.
+        /// Description of the problem.
         reason: String,
     },
     /// It is an envelope with a member of a wrong form.
@@ -35,10 +35,10 @@ pub enum MessageError {
     NoEnvelope {
         /// Where it came from.
         from: String,
-        /// What is wrong.
+        /// Description of the problem.
         reason: String,
     },
-    /// Nobody says where it goes.
+    /// The message has no route.
     #[error("{from}: {count} actors, and no route: which one gets the message?")]
     NoRoute {
         /// Where it came from.
@@ -49,7 +49,7 @@ pub enum MessageError {
 }
 
 impl MessageError {
-    /// What to do.
+    /// Returns the remedy, if there is one.
     pub fn hint(&self) -> Option<String> {
         let is_route = matches!(self, Self::NoRoute { .. });
         is_route.then(|| {

@@ -12,7 +12,7 @@ const OLDEST: (u32, u32) = (3, 8);
 pub struct Python {
     /// The program.
     pub program: PathBuf,
-    /// Such as `3.11.7`.
+    /// Version, such as `3.11.7`.
     pub version: String,
 }
 

@@ -71,7 +71,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// What to do.
+    /// Returns the remedy, if there is one.
     pub fn hint(&self) -> Option<String> {
         let Self::Ended { modules, .. } = self else {
             return None;

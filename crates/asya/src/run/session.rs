@@ -68,7 +68,7 @@ struct Generation {
     width: usize,
 }
 
-/// What outlives a change.
+/// State of a run that is kept across changes of its files.
 struct Session<'a> {
     settings: &'a Settings,
     folder: TempDir,
@@ -449,7 +449,7 @@ async fn next(input: &mut Option<Receiver<(usize, String)>>) -> Option<(usize, S
     }
 }
 
-/// What the handlers of an actor stream becomes events.
+/// Returns an observer that sends the data that an actor's handlers stream as events.
 fn streamed(actor: &str, events: &Events) -> Observer {
     let (actor, events) = (actor.to_owned(), events.clone());
     Observer::new(move |id, data| {

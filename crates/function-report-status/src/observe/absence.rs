@@ -17,7 +17,7 @@ use crate::composed::Part;
 /// Which desired objects are not as desired.
 #[derive(Debug, Default)]
 pub(crate) struct Absences {
-    /// Those for which there is a reason, sorted by composition-resource name.
+    /// Missing objects with a known reason, sorted by composition-resource name.
     pub(crate) lacks: Vec<MissingObject>,
     /// Composition-resource names of those that this reconcile creates, sorted.
     pub(crate) awaited: Vec<String>,

@@ -15,7 +15,7 @@ pub(crate) struct Queue {
     pub(crate) problem: Option<Problem>,
     /// Why messages wait, where no ready pod consumes it.
     pub(crate) unconsumed: Option<String>,
-    /// What else its provider says.
+    /// Additional remark of its provider.
     pub(crate) remark: Option<String>,
     /// Where it is, on SQS.
     pub(crate) url: Option<String>,

@@ -37,7 +37,7 @@ pub(crate) struct Target {
     pub(crate) absence: Option<Problem>,
     /// Why nothing can be added to it.
     pub(crate) problem: Option<Problem>,
-    /// What another controller removed, and is put back.
+    /// Message about containers that another controller removed and the provider injects again.
     pub(crate) conflict: Option<String>,
     /// Why its pods can be killed while they work.
     pub(crate) grace_period: Option<String>,
@@ -106,8 +106,8 @@ fn rolls_out(object: &Struct, known: &AtProvider) -> bool {
     strategy == Some(Strategy::Inject.as_str()) && done.is_some() && done < generation
 }
 
-/// What the provider reports; nothing where it is not of our form, for a status is
-/// better incomplete than missing.
+/// Returns the provider's report; empty if it has another form, since an incomplete status is better than
+/// none.
 fn at_provider(object: &Struct) -> AtProvider {
     let reported = value::map(object, &["status", "atProvider"]);
     reported

@@ -13,7 +13,7 @@ pub(super) enum Unsynced {
     /// Nothing. So it is also after a problem of the pipeline's, which this reconcile has
     /// got over, or it would not be here.
     Nothing,
-    /// These were refused; where `more`, others as well that are not named.
+    /// Names of the rejected objects; if `more`, others were rejected that are not named.
     Refused { names: Vec<String>, more: bool },
     /// Applying this one ended the reconcile.
     Failed { name: String, words: String },

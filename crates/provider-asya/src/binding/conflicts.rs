@@ -48,7 +48,7 @@ impl Conflicts {
         }
     }
 
-    /// These conflicts and one more.
+    /// Returns these conflicts and one more.
     #[must_use]
     pub fn and_one(self, now: Timestamp, timings: &Timings) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Whether the rollout of a workload is complete.
+//! Rollout state of a workload.
 
 use serde_json::Value;
 

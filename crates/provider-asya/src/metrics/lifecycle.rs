@@ -11,8 +11,8 @@ use super::{Metrics, kind_labels};
 use crate::conditions;
 use crate::kinds::Managed;
 
-/// What was counted of one object. An object that an earlier process has reconciled counts as
-/// reconciled: a restart must not look like creations.
+/// Lifecycle metrics that were counted for one object. An object that an earlier process has reconciled
+/// counts as reconciled: a restart must not count as creations.
 #[derive(Debug, Clone, Default)]
 pub struct Lifecycle {
     /// True if it was reconciled.

@@ -82,7 +82,7 @@ pub struct ObservedQueue {
     pub held: Option<u64>,
     /// Differences between desired and observed state.
     pub drift: Vec<Drift>,
-    /// Those of them that a quick observation shows.
+    /// Drift among it that a quick observation finds.
     pub quick_drift: Vec<Drift>,
     /// Names of the policies that the provider wrote, on RabbitMQ; known after a full observation.
     pub policies: Option<Vec<String>>,
@@ -126,7 +126,7 @@ pub enum Ownership {
 /// One difference between desired and observed state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drift {
-    /// What differs: the field of `forProvider` where there is one.
+    /// Field of `forProvider` that differs, or a description of the difference.
     pub what: String,
     /// Observed value.
     pub have: String,

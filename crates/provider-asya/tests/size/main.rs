@@ -37,8 +37,8 @@ async fn a_thousand_queues_of_rabbitmq() {
     .await;
 }
 
-/// What RabbitMQ itself needs for a queue grows with the square of their number, which shows beside
-/// the thousand.
+/// RabbitMQ's own cost of a queue grows with the square of their number, which is visible in comparison
+/// with the thousand.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes minutes, and needs the optimised program"]
 async fn three_hundred_queues_of_rabbitmq() {

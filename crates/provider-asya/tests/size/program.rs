@@ -64,7 +64,7 @@ impl Program {
         }
     }
 
-    /// What it has cost until now, and the broker, which is the program of that name.
+    /// Returns the usage so far of the provider and of the broker, which is the program of that name.
     pub(crate) fn measure(&self, broker: &str) -> Measurement {
         let metrics = self.metrics();
         let usages = usage::measure();

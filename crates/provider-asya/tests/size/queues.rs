@@ -21,7 +21,7 @@ const RESIDENT_OF_QUEUE: u64 = 10;
 /// How long the quiet time is watched: one poll of each queue.
 const QUIET: Duration = Duration::from_mins(1);
 
-/// What is still on its way when all is done is no part of the quiet time.
+/// Time to settle: traffic that remains after all is done is not part of the quiet time.
 const SETTLING: Duration = Duration::from_secs(10);
 
 /// How many objects are written at the same time.

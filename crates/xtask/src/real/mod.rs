@@ -86,7 +86,7 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
 /// The components that a task needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// Those that are not optional, and optional ones that were built before.
+    /// Required components, and optional ones that were built before.
     Usual,
     /// All of them.
     Whole,

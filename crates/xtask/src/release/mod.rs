@@ -39,7 +39,7 @@ use crate::{Verdict, cannot, real};
 /// The folder that the test of a release installs.
 const FOLDER_VARIABLE: &str = "ASYA_RELEASE_DIR";
 
-/// What is released, from what, and for whom.
+/// Options of `cargo xtask release`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Version, without a leading v: that of the workspace in Cargo.toml
@@ -75,7 +75,7 @@ struct Release<'a> {
     options: &'a Options,
     /// Where it is written.
     folder: PathBuf,
-    /// What it lacks.
+    /// Parts that it lacks.
     missing: Vec<String>,
 }
 

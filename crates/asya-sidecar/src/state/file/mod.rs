@@ -243,8 +243,8 @@ fn outside(key: &Key) -> StateError {
     StateError::Denied(format!("{:?} is a link out of the store", key.as_str()))
 }
 
-/// What is known of a file. Each write makes a new file with a later time, so that the tag of an earlier
-/// one never comes back.
+/// Returns the metadata of a file. Each write makes a new file with a later time, so that the tag of an
+/// earlier one is never reused.
 fn entry(found: &Metadata) -> Entry {
     let (seconds, nanoseconds) = (found.mtime(), found.mtime_nsec());
     Entry {

@@ -28,7 +28,7 @@ const COMPUTED: [&str; 6] = [
 /// The one attribute of the object itself that handlers may set.
 const CONTENT_TYPE: &str = "content_type";
 
-/// What stays as it is in the name of a copy's source.
+/// Characters that are not percent-encoded in the name of a copy's source.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')

@@ -100,7 +100,7 @@ impl Config for ClusterProviderConfig {
     }
 }
 
-/// What all reconciles of configs of one kind share.
+/// State that all reconciles of configs of one kind share.
 struct ConfigContext {
     provider: Arc<Context>,
     /// When the users of each config were counted last, by its uid.

@@ -1,4 +1,4 @@
-//! Whether a password can be part of a URL without encoding.
+//! Check whether a password can be part of a URL without encoding.
 //!
 //! The kubelet builds `ASYA_RABBITMQ_URL` of sidecars from its parts and encodes nothing.
 

@@ -84,7 +84,7 @@ impl Announcements {
         self.0.remove(key);
     }
 
-    /// What is due next.
+    /// Returns the announcement that is due, or the time at which the next one is.
     pub(super) fn next(&self, now: Instant) -> Next {
         let pending = self.0.iter();
         let pending = pending.filter_map(|(key, found)| Some((found.due?, key, found)));

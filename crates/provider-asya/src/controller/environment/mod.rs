@@ -50,7 +50,7 @@ const MANAGER: &str = env!("CARGO_PKG_NAME");
 /// An EnvironmentConfig, of which only the metadata is read.
 type Metadata = PartialObjectMeta<DynamicObject>;
 
-/// What is known of EnvironmentConfigs, and of the actors that have to be informed.
+/// State of EnvironmentConfigs and of the actors that have to be informed of their changes.
 #[derive(Debug, Default)]
 pub struct Environment {
     state: Mutex<State>,

@@ -1,4 +1,4 @@
-//! Whether the provider may annotate composite resources, by their kind.
+//! Rights of the provider to annotate composite resources, by their kind.
 //!
 //! `install/` grants it for AsyncActors. A composite resource of another kind, which a platform team
 //! defined for the same functions, is left alone unless the provider is given the right.
@@ -28,7 +28,7 @@ pub(super) struct CompositeKind {
     pub(super) is_namespaced: bool,
 }
 
-/// What is known of a kind: itself, or why its objects cannot be annotated.
+/// Kind of composite resource, or why its objects cannot be annotated.
 type Known = Result<CompositeKind, String>;
 
 /// Rights by API version and kind.

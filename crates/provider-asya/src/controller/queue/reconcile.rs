@@ -23,7 +23,7 @@ use crate::policies::Policies;
 use crate::requeue::Requeue;
 use crate::transport::{ObservedQueue, TransportError};
 
-/// What to do where the broker of a deleted object cannot be reached.
+/// Remedy if the broker of a deleted object cannot be reached.
 const WAY_OUT: &str = "; to delete this object and keep its queue, set `spec.managementPolicies` to \
                        [\"Observe\",\"Create\",\"Update\",\"LateInitialize\"]";
 
@@ -74,7 +74,7 @@ pub(super) enum EarlyExit {
     Kube(kube::Error),
 }
 
-/// What failed, for condition and event.
+/// Failure of a reconcile, for condition and event.
 pub(super) struct Failure {
     /// Reason of the event.
     pub(super) event: &'static str,
@@ -290,7 +290,8 @@ impl<'a> Reconciler<'a> {
         }
     }
 
-    /// What to do where an object that is being deleted cannot reach its broker.
+    /// Returns the remedy if the broker of an object that is being deleted cannot be reached; else
+    /// an empty text.
     pub(super) fn way_out(&self) -> &'static str {
         if self.managed.is_deleted() {
             WAY_OUT

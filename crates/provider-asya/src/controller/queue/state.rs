@@ -10,7 +10,7 @@ use crate::transport::Drift;
 /// State of one Queue.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ObjectState {
-    /// What was desired when a full observation found nothing to do, and when that was.
+    /// Spec for which the last full observation found nothing to do, and the time of that observation.
     pub(super) last_resync: Option<(SpecVersion, Instant)>,
     /// True if this provider has deleted the queue: then its absence is not a matter of visibility.
     pub(super) is_queue_deleted: bool,
@@ -28,7 +28,7 @@ pub(super) struct ObjectState {
     pub(super) accepted: Vec<Drift>,
     /// True if the ProviderConfigUsage exists.
     pub(super) is_use_recorded: bool,
-    /// What the metrics of its lifecycle have counted.
+    /// Lifecycle metrics that were counted for it.
     pub(super) lifecycle: Lifecycle,
 }
 

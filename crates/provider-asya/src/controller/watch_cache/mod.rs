@@ -25,7 +25,7 @@ use crate::kinds::ActorHealth;
 /// Kinds without which the health of an actor is unknown.
 const REQUIRED: [&str; 4] = ["pods", "deployments", "statefulsets", "replicasets"];
 
-/// What a kind is indexed by.
+/// Property by which a kind is indexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::controller) enum IndexBy {
     /// The actor.

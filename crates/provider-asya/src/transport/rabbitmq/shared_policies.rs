@@ -111,7 +111,7 @@ fn is_match(template: &str, text: &str) -> bool {
     })
 }
 
-/// What is known of the shared policies of a broker. Clones share it.
+/// Cache of the shared policies of a broker. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SharedPolicies(Arc<Mutex<BTreeMap<(String, Kind), Cached>>>);
 
@@ -215,8 +215,10 @@ impl QueueDefinition {
 }
 
 impl RabbitMqExternal {
-    /// What a policy of its own must set for `queue`: everything that is desired, or nothing where the
-    /// shared policy sets it. `queue_object` is the queue as it was read. With `write` a missing shared
+    /// Returns the settings that `queue` needs in a policy of its own: everything that is desired,
+    /// or nothing
+    /// if the shared policy has it. `queue_object` is the queue as it was read. With `write`, a
+    /// missing shared
     /// policy is written.
     pub(super) async fn own_policy(
         &self,

@@ -21,7 +21,7 @@ use tower::{BoxError, Layer, Service};
 pub enum ApiFault {
     /// They are answered.
     None,
-    /// Nobody takes them, and watches that are open end.
+    /// Connections are refused, and open watches end.
     Gone,
     /// They are answered, and every watch ends at once.
     WatchesEnd,

@@ -29,7 +29,7 @@ pub enum Mode {
     Delay(Duration),
     /// It is not passed on; this HTTP status, such as `404 Not Found`, and this body are the answer.
     Answer(&'static str, &'static str),
-    /// Nobody listens; connections that are open are reset.
+    /// Connections are refused; open ones are reset.
     Refuse,
 }
 
@@ -38,7 +38,7 @@ pub enum Mode {
 pub enum Which {
     /// All.
     All,
-    /// Those that are no `GET`.
+    /// Requests other than `GET`.
     Writes,
 }
 
