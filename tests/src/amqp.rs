@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail};
 use async_trait::async_trait;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Where the broker is, and who asks.
+/// Address of the broker, and the credentials.
 #[derive(Debug, Clone)]
 pub struct Login {
     /// Host name or address.

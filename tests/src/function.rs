@@ -40,9 +40,9 @@ pub struct Function {
     child: Child,
     /// Its name.
     pub name: String,
-    /// Where it serves gRPC.
+    /// Address that serves gRPC.
     pub address: SocketAddr,
-    /// Where it serves metrics.
+    /// Address that serves metrics.
     pub metrics: SocketAddr,
 }
 

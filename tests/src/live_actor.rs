@@ -22,7 +22,7 @@ const KINDS: [(&str, &str); 5] = [
 
 /// A live actor.
 pub struct Live<'a> {
-    /// Where it lives.
+    /// Stack in which it runs.
     pub stack: &'a Stack,
     /// Its name.
     pub name: String,

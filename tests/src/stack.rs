@@ -52,7 +52,7 @@ pub struct Stack {
     // Provider, functions and core end before the API server does.
     provider: Option<Provider>,
     pub(crate) functions: Vec<Function>,
-    /// Where packages come from.
+    /// Registry of packages.
     pub(crate) registry: Option<Registry>,
     /// With the rights that the provider has.
     pub(crate) provider_kubeconfig: PathBuf,

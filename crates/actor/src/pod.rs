@@ -75,7 +75,7 @@ pub fn state_mounts(proxies: &[StateProxy]) -> String {
     proxies.iter().map(mount).collect::<Vec<_>>().join(";")
 }
 
-/// Why a state proxy cannot be rendered.
+/// Returns why a state proxy cannot be rendered.
 pub fn problem_of_state_proxy(proxy: &StateProxy) -> Option<String> {
     let StateProxy {
         name,

@@ -242,7 +242,7 @@ pub struct SqsCredentials {
     pub secret_ref: Option<SecretSelector>,
 }
 
-/// Where credentials come from.
+/// Source of credentials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum CredentialsSource {

@@ -1,4 +1,4 @@
-//! Where packages are pushed, and what Crossplane calls what it installs from there.
+//! Registry of packages, and the names that Crossplane gives to packages from it.
 
 use std::fmt;
 use std::str::FromStr;

@@ -25,7 +25,7 @@ pub(crate) enum Command {
     },
     /// Runs the connector of a state proxy: values in a directory or in a bucket, until SIGTERM
     State {
-        /// Where the values are [default: known by STATE_BUCKET or STATE_DIRECTORY]
+        /// Storage of the values [default: known by STATE_BUCKET or STATE_DIRECTORY]
         #[arg(long)]
         connector: Option<Connector>,
     },

@@ -20,7 +20,7 @@ pub type Members = BTreeMap<String, Box<RawValue>>;
 #[error("{0}")]
 pub struct InvalidEnvelope(String);
 
-/// Where a message has been, is and goes next.
+/// Past, current and next actors of a message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Route {
     /// Actors that have processed the message, oldest first.
@@ -43,7 +43,7 @@ pub struct Frame(Members);
 pub struct Envelope {
     id: String,
     parent_id: Option<String>,
-    /// Where it goes.
+    /// Its route.
     pub route: Route,
     /// Headers by name.
     pub headers: Members,

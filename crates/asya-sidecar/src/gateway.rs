@@ -58,7 +58,7 @@ impl Step {
     }
 }
 
-/// Where reports are sent from. Without a URL, only messages that name a gateway are reported.
+/// Sender of progress reports. Without a URL, only messages that name a gateway are reported.
 #[derive(Debug, Clone)]
 pub struct Gateway {
     url: Option<String>,

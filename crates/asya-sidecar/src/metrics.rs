@@ -66,7 +66,7 @@ pub enum Kind {
     retry,
 }
 
-/// Why a message could not be sent at once.
+/// Reason for which a message could not be sent at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[allow(non_camel_case_types, reason = "the values of a label")]
 pub enum PublishError {

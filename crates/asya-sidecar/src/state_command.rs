@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{invalid, start_logging, start_tokio};
 
-/// Where a connector keeps values.
+/// Store of a connector.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Connector {
     /// In the directory STATE_DIRECTORY, such as a mounted PersistentVolumeClaim

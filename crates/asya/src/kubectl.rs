@@ -13,7 +13,7 @@ pub struct Kubectl {
     pub context: Option<String>,
 }
 
-/// Why a call of kubectl failed.
+/// Reason for which a call of kubectl failed.
 #[derive(Debug, thiserror::Error)]
 pub enum KubectlError {
     /// kubectl cannot be started.

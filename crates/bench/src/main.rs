@@ -60,7 +60,7 @@ enum Measure {
 /// Baseline of all other measurements.
 const ECHO: &str = "bench-echo";
 
-/// Where programs are, and where they run.
+/// Programs to measure, and the command that runs them.
 struct Place {
     programs: PathBuf,
     echo: PathBuf,

@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_micros(200);
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
-    /// Where it serves.
+    /// Port on which it listens.
     pub(crate) port: u16,
     /// From its start until it took a connection.
     pub(crate) start: Duration,

@@ -23,7 +23,7 @@ use tracing_subscriber::fmt;
 
 const SECRET: &str = "hunter2-correct-horse";
 
-/// Where a secret may stand, as a path into the spec, and what a step expects there.
+/// Fields that can hold a secret, as a path into the spec, and what a step expects there.
 const PLACES: [&str; 9] = [
     "/env",
     "/args",

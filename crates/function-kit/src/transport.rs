@@ -209,7 +209,7 @@ fn external_name(queue: &Struct) -> Option<&str> {
     value::text(queue, &["metadata", "annotations", EXTERNAL_NAME]).filter(|name| !name.is_empty())
 }
 
-/// Why a transport cannot have a queue of that name, and what to do.
+/// Returns why a transport cannot have a queue of that name, and the remedy.
 fn problem_of_name(name: &str, config: &Config) -> Option<(String, &'static str)> {
     let (service, limit, unit) = match config {
         Config::Sqs(_) => ("SQS", SQS_QUEUE_MAX, "characters"),

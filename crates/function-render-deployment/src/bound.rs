@@ -18,13 +18,13 @@ use crate::findings::Findings;
 pub(crate) struct Bound<'a> {
     /// The target.
     pub(crate) target: ObjectReference,
-    /// Where adapter and sidecar run.
+    /// Placement of adapter and sidecar.
     pub(crate) strategy: Strategy,
     /// The actor's settings of the adapter.
     pub(crate) adapter: &'a RuntimeAdapter,
     /// State of the target, as the provider reports it.
     pub(crate) known: AtProvider,
-    /// Where the adapter finds the target's server.
+    /// URL of the target's server, for the adapter.
     pub(crate) url: Option<String>,
 }
 
@@ -159,7 +159,7 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// Where adapter and sidecar run. What is refused counts as the default, so that more
+/// Returns the placement of adapter and sidecar. What is refused counts as the default, so that more
 /// problems can be found.
 fn strategy(
     call: &Call,

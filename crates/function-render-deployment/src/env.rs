@@ -84,7 +84,7 @@ fn handler<'a>(actor: &'a Actor, env: &List) -> Option<&'a str> {
     (!(of_container && actor.flavor_gives_handler)).then_some(handler)
 }
 
-/// Where an adapter runs: in a pod of its own, the target is not on loopback.
+/// Returns the variable with an adapter's placement: in a pod of its own, the target is not on loopback.
 fn strategy(actor: &Actor, env: &List) -> Option<Item> {
     let bound = actor.bound.as_ref()?;
     if position(env, STRATEGY_VARIABLE).is_some() {

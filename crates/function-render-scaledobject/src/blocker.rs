@@ -6,7 +6,7 @@ use function_proto::v1::Capability;
 
 use crate::scaled_object;
 
-/// Why KEDA is not to scale this actor for now.
+/// Reason for which KEDA must not scale this actor for now.
 pub(crate) enum Blocker {
     /// Another scaler acts on the workload.
     ForeignScaler(ForeignScaler),

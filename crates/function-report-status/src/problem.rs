@@ -20,14 +20,14 @@ const POD_REASONS: [StatusReason; 6] = [
 ];
 
 impl Observation {
-    /// Why messages cannot come in.
+    /// Returns why messages cannot come in.
     pub(crate) fn transport_problem(&self) -> Option<Problem> {
         self.missing_object_of(ConditionType::TransportReady)
             .or_else(|| self.queue.present()?.problem.clone())
             .or_else(|| self.noted_problem(ConditionType::TransportReady))
     }
 
-    /// Why KEDA cannot scale.
+    /// Returns why KEDA cannot scale.
     pub(crate) fn scaling_problem(&self) -> Option<Problem> {
         let failed = |scaler: &ObservedObject<Scaler>| match &scaler.present()?.state {
             State::Failed(problem) if !self.scaler_waits() => Some(problem.clone()),
@@ -39,8 +39,8 @@ impl Observation {
             .or_else(|| self.noted_problem(ConditionType::ScalingReady))
     }
 
-    /// Why the workload makes no pods that work, as far as it is not one of the
-    /// six words for pods.
+    /// Returns why the workload has no working pods, other than by one of the
+    /// six statuses for pods.
     pub(crate) fn workload_problem(&self) -> Option<Problem> {
         self.missing_object_of(ConditionType::WorkloadReady)
             .or_else(|| self.workload.present()?.problem.clone())
@@ -113,7 +113,7 @@ impl Observation {
             .find_map(|reason| self.pod_problem(reason))
     }
 
-    /// Why ready pods take no messages, by what the provider reports of the queue.
+    /// Returns why ready pods take no messages, by what the provider reports of the queue.
     pub(crate) fn consumer_problem(&self) -> Option<Problem> {
         let message = self.queue.present()?.unconsumed.clone()?;
         let has_pods = self.desired() != Some(0) && self.ready().is_some_and(|ready| ready > 0);

@@ -11,7 +11,7 @@ pub const RESOURCE_NAME: &str = "crossplane.io/composition-resource-name";
 /// The label that names the XR, on itself and on everything composed.
 pub const COMPOSITE: &str = "crossplane.io/composite";
 
-/// Where Crossplane keeps its own things in an XR.
+/// Location of Crossplane's own fields in an XR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Machinery {
     /// Under `spec.crossplane`: every XR of a v2 XRD.
@@ -39,7 +39,7 @@ pub struct Composite {
     uid: String,
 }
 
-/// Why an object cannot be rendered as an XR.
+/// Reason for which an object cannot be rendered as an XR.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompositeError {
     /// It has no kind or no API version.
@@ -94,7 +94,7 @@ impl Composite {
         &self.object
     }
 
-    /// Where Crossplane keeps its own things in it.
+    /// Returns the location of Crossplane's own fields in it.
     pub fn machinery(&self) -> Machinery {
         self.machinery
     }
@@ -188,7 +188,7 @@ pub(crate) struct Observed {
     pub(crate) object: Object,
 }
 
-/// Why an object cannot be one that this XR composed.
+/// Reason for which an object cannot be one that this XR composed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObservedError {
     /// It lacks the annotation with the name of its composed resource.

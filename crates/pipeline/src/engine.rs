@@ -34,7 +34,7 @@ const CAPABILITIES: [Capability; 5] = [
     Capability::RequiredSchemas,
 ];
 
-/// Why the pipeline ended before its end.
+/// Reason for which the pipeline ended early.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
     /// A function returned a Fatal result.

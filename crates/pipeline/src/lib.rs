@@ -64,7 +64,7 @@ pub struct Inputs {
     pub context: Map<String, Value>,
 }
 
-/// Why an XR cannot be rendered.
+/// Reason for which an XR cannot be rendered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RenderError {
     /// The Composition is not one for this XR.

@@ -16,7 +16,7 @@ use crate::rights::{self, Rights};
 use crate::watchdog::Folder;
 use crate::{components, health, objects, openssl, ports, until};
 
-/// Where Crossplane lives.
+/// Namespace of Crossplane.
 pub const NAMESPACE: &str = "crossplane-system";
 
 /// The RBAC manager, and its ServiceAccount.

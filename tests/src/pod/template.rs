@@ -149,7 +149,7 @@ pub(super) fn make_volumes(
     volumes
 }
 
-/// Where a container's mounts are on this machine.
+/// Returns the paths of a container's mounts on this machine.
 pub(super) fn mounts(container: &Value, volumes: &BTreeMap<String, PathBuf>) -> Mounts {
     let mounts = items(&container["volumeMounts"]).iter();
     mounts

@@ -64,7 +64,7 @@ async fn every_command_of_a_setup_runs() {
     assert_eq!(*template, "spec:\n  deletionPolicy: Orphan\n");
 }
 
-/// Where commands are typed.
+/// Environment in which commands are run.
 struct Desk {
     /// The programs that are found before all others.
     programs: TempDir,

@@ -24,7 +24,7 @@ use tests::stack::Stack;
 /// The registry that the manifests of the test's release name.
 const REGISTRY: &str = "registry.example.org/asya";
 
-/// Where the test's release would be downloaded.
+/// URL from which the test's release would be downloaded.
 const SOURCE: &str = "https://git.example.org/team/asya";
 
 /// A folder with a release, which `cargo xtask release` sets.

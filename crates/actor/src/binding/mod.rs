@@ -103,7 +103,7 @@ pub struct ForProvider {
     /// Workload to bind to, in this object's namespace, by group and kind in any served version. If
     /// it changes, the additions are removed from the former target first.
     pub target_ref: ObjectReference,
-    /// Where adapter and sidecar run.
+    /// Placement of adapter and sidecar.
     pub strategy: Strategy,
     /// Additions to the pods of the target with strategy `Inject`: containers named `asya-…`,
     /// volumes, image pull secrets, labels and annotations.
@@ -120,7 +120,7 @@ pub struct ForProvider {
     pub minimum_grace_period_seconds: Option<u64>,
 }
 
-/// Where adapter and sidecar of a bound actor run, decided.
+/// Placement of adapter and sidecar of a bound actor, decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Strategy {

@@ -28,7 +28,7 @@ pub struct Facts<'a> {
     /// Scalers of the namespace, at least all that scale the workload; none where they
     /// are not known yet.
     pub scalers: Option<Vec<&'a Scaler>>,
-    /// Why an object that a stuck pod mounts is in its way, of those that are.
+    /// Problems of the objects that stuck pods mount; objects without a problem are not in it.
     pub mount_problems: &'a BTreeMap<Mounted, MountProblem>,
 }
 

@@ -17,8 +17,8 @@ pub(super) const RETRIED: [&str; 2] = ["ErrImagePull", "ImagePullBackOff"];
 /// Prefix of a kubelet's message between two attempts.
 const BACK_OFF: &str = "Back-off pulling image ";
 
-/// Why an image cannot be pulled, in words that stay the same from attempt to attempt,
-/// and whether they are no more than that it cannot.
+/// Returns the cause for which an image cannot be pulled, in a text that does not change from attempt to
+/// attempt, and whether that text names no cause.
 ///
 /// Between two attempts newer kubelets repeat the cause after
 /// `Back-off pulling image "…": ErrImagePull: `, older ones say nothing of it.

@@ -143,7 +143,7 @@ pub struct AtProvider {
     /// 10 minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starting_since: Option<String>,
-    /// Why no pod is ready any more, as the kubelet reports it. Absent while a pod is ready, while
+    /// Message of the kubelet about pods that are no longer ready. Absent while a pod is ready, while
     /// the actor scales up from 0, and before a pod was ready for the first time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unready: Option<String>,

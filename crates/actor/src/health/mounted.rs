@@ -24,7 +24,7 @@ pub enum MountedKind {
     Secret,
 }
 
-/// Why such an object cannot be mounted.
+/// Reason for which such an object cannot be mounted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MountProblem {

@@ -180,7 +180,7 @@ view!(
         status: String,
         /// Reason, in CamelCase.
         reason: String,
-        /// Why, in words.
+        /// Message of the condition.
         message: String,
         /// Since when.
         last_transition_time: Option<Time>,
@@ -218,7 +218,7 @@ view!(
     Waiting {
         /// Reason, in CamelCase.
         reason: String,
-        /// Why, in the kubelet's words.
+        /// Message of the kubelet.
         message: String,
     }
 );

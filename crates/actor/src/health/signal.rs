@@ -117,7 +117,7 @@ fn unpulled(view: &PodView<'_>) -> Option<Finding> {
     })
 }
 
-/// Why there is no node for the pod.
+/// Returns why no node is found for the pod.
 fn unscheduled(view: &PodView<'_>) -> Option<Finding> {
     let scheduled = view.pod.condition("PodScheduled")?;
     let words = match (scheduled.reason.as_str(), scheduled.message.as_str()) {
@@ -151,7 +151,7 @@ fn settled(container: &ContainerStatus, timeouts: &HealthTimeouts) -> Option<Tim
     has_looped.then(|| started.after(timeouts.settle))
 }
 
-/// Why the container cannot be started.
+/// Returns why the container cannot be started.
 fn unstarted(container: &ContainerStatus) -> Option<String> {
     let (reason, words) = waiting_for(container)?;
     if !START.contains(&reason) {

@@ -43,7 +43,7 @@ pub enum FormError {
         field: &'static str,
         /// The exclusive form.
         form: &'static str,
-        /// Where it belongs.
+        /// Field in which it belongs.
         instead: &'static str,
     },
     /// A field of mode Binding in an actor that binds to nothing.

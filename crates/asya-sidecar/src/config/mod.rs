@@ -17,19 +17,19 @@ pub use environment::{Problem, Variables};
 pub struct Config {
     /// Settings of the worker, the same on any transport.
     pub worker: WorkerConfig,
-    /// Where queues are.
+    /// Transport of queues.
     pub transport: TransportConfig,
     /// Names of queues.
     pub queues: QueueNames,
     /// Folder of the runtime's socket.
     pub socket_dir: PathBuf,
-    /// Where `/metrics`, `/healthz` and `/readyz` are served.
+    /// Address that serves `/metrics`, `/healthz` and `/readyz`.
     pub metrics_address: SocketAddr,
     /// How much is logged.
     pub log_level: tracing::Level,
-    /// Where progress is reported.
+    /// URL to which progress is reported.
     pub gateway_url: Option<String>,
-    /// Where spans are exported to; none where they are not.
+    /// Export of spans; none if they are not exported.
     pub traces: Option<TracesConfig>,
 }
 
@@ -108,7 +108,7 @@ impl QueueNames {
     }
 }
 
-/// Where queues are.
+/// Transport of queues.
 #[derive(Debug, Clone)]
 pub enum TransportConfig {
     /// Queues of a RabbitMQ broker.

@@ -25,7 +25,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How long a runtime may take to report its health: it does so also while a call runs.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where a runtime listens.
+/// Socket and ready file of a runtime.
 #[derive(Debug, Clone)]
 pub struct Runtime {
     socket: PathBuf,

@@ -21,7 +21,7 @@ const PREFIX: &str = "STATE_PREFIX";
 const PATH_STYLE: &str = "STATE_PATH_STYLE";
 const LEVEL: &str = "ASYA_LOG_LEVEL";
 
-/// Where values are.
+/// Kind of store of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreKind {
     /// In a directory.
@@ -35,13 +35,13 @@ pub enum StoreKind {
 pub struct StateConfig {
     /// The socket on which it serves.
     pub socket: PathBuf,
-    /// Where values are.
+    /// Store of values.
     pub store: StoreConfig,
     /// How much is logged.
     pub log_level: tracing::Level,
 }
 
-/// Where values are, and how they are reached.
+/// Store of values, with its connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreConfig {
     /// In this directory.

@@ -55,7 +55,7 @@ pub trait Transport: Send + Sync {
     }
 }
 
-/// Why a message was not sent.
+/// Reason for which a message was not sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// No queue receives messages for the actor.

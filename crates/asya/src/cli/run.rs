@@ -75,7 +75,7 @@ pub struct Run {
     #[arg(short, long)]
     watch: bool,
 
-    /// Where queues are: memory, or rabbitmq=URL in a program built with `--features rabbitmq`
+    /// Backend of queues: memory, or rabbitmq=URL in a program built with `--features rabbitmq`
     #[arg(long, value_name = "TRANSPORT", default_value = "memory")]
     transport: Backend,
 
@@ -108,7 +108,7 @@ pub enum RunError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
     /// It has a line that sets no variable.

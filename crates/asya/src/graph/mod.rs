@@ -26,7 +26,7 @@ pub struct Graph {
     pub actors: Vec<Actor>,
     /// Routes of messages: names of actors, in order.
     pub routes: Vec<Vec<String>>,
-    /// Where routes end.
+    /// Actors at which routes end.
     pub ends: EndActors,
 }
 
@@ -49,7 +49,7 @@ pub struct Actor {
     pub workload: Option<String>,
     /// Scaler of the workload, and the range of its pods.
     pub scaler: Option<String>,
-    /// Why it cannot be rendered.
+    /// Error for which it cannot be rendered.
     pub problem: Option<String>,
 }
 

@@ -110,7 +110,7 @@ impl Configuration {
 pub struct InstallOptions {
     /// Which parts.
     pub parts: BTreeSet<Part>,
-    /// Where the user's packages and images are.
+    /// Registry of the user's packages and images.
     pub registry: Option<Registry>,
     /// Their tag.
     pub version: String,
@@ -120,11 +120,11 @@ pub struct InstallOptions {
     pub binding: bool,
     /// True if Crossplane runs without its RBAC manager.
     pub without_rbac_manager: bool,
-    /// Where Crossplane is.
+    /// Namespace of Crossplane.
     pub crossplane_namespace: String,
     /// Which sample of the platform.
     pub transport: Transport,
-    /// Where end actors and runtime script are.
+    /// Namespace of end actors and runtime script.
     pub namespace: String,
     /// `ownerID` of the sample of credentials; as in the file where there is none.
     pub owner_id: Option<OwnerId>,
@@ -164,7 +164,7 @@ pub struct Manifest {
     pub then: Vec<Vec<String>>,
 }
 
-/// Why manifests cannot be written.
+/// Reason for which manifests cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InstallError {
     /// A part needs a registry, since no packages are published.

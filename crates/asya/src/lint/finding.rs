@@ -10,7 +10,7 @@ use merge::FieldPath;
 /// Something in a file that is wrong, or may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Where it is.
+    /// Its place.
     pub place: Place,
     /// How bad it is.
     pub severity: Severity,
@@ -33,7 +33,7 @@ pub struct Finding {
 pub struct Place {
     /// The file.
     pub file: PathBuf,
-    /// Where in the file.
+    /// Position in the file.
     pub position: Position,
     /// The field, from the root of its document; empty for the document itself.
     pub path: FieldPath,

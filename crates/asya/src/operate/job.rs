@@ -44,7 +44,7 @@ pub struct Job {
     pub namespace: String,
 }
 
-/// Why there is no Job.
+/// Reason for which there is no Job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
     /// No workload has the actor's sidecar.

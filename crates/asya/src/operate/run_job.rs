@@ -24,7 +24,7 @@ const HOPELESS: [&str; 6] = [
     "RunContainerError",
 ];
 
-/// Why a Job brought no result.
+/// Reason for which a Job returned no result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// kubectl failed.

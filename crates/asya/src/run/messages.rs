@@ -19,13 +19,13 @@ pub struct Outgoing {
     pub body: Bytes,
 }
 
-/// Why there is no message.
+/// Reason for which there is no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     /// It is no JSON.
     #[error("{from}: a message is JSON: {reason}")]
     NoJson {
-        /// Where it came from.
+        /// Source of the text.
         from: String,
         /// Description of the problem.
         reason: String,
@@ -33,7 +33,7 @@ pub enum MessageError {
     /// It is an envelope with a member of a wrong form.
     #[error("{from}: the message has a route and a payload, and is no envelope: {reason}")]
     NoEnvelope {
-        /// Where it came from.
+        /// Source of the text.
         from: String,
         /// Description of the problem.
         reason: String,
@@ -41,7 +41,7 @@ pub enum MessageError {
     /// The message has no route.
     #[error("{from}: {count} actors, and no route: which one gets the message?")]
     NoRoute {
-        /// Where it came from.
+        /// Source of the text.
         from: String,
         /// How many actors there are.
         count: usize,

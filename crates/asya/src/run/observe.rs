@@ -24,7 +24,7 @@ struct State {
     changed: Notify,
 }
 
-/// Where events go.
+/// Channel to which events are sent.
 pub(super) type Events = UnboundedSender<Event>;
 
 /// The connection of one actor, observed.

@@ -37,7 +37,7 @@ pub struct Plan {
     pub sidecar: BTreeMap<String, String>,
 }
 
-/// Why an actor cannot run here. One line each.
+/// Reason for which an actor cannot run here. One line each.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// No pod template among its objects.

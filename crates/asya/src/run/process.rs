@@ -22,11 +22,11 @@ const END_LIMIT: Duration = Duration::from_secs(3);
 pub(super) struct Places {
     /// The runtime files.
     pub(super) runtime: PathBuf,
-    /// Where the script is that ends with this program.
+    /// Script that ends with this program.
     pub(super) guard: PathBuf,
     /// The runtime's socket and those of state proxies.
     pub(super) sockets: PathBuf,
-    /// Where modules are searched; the first is the working directory.
+    /// Folders in which modules are searched; the first is the working directory.
     pub(super) modules: Vec<PathBuf>,
 }
 
@@ -112,7 +112,7 @@ impl Drop for RuntimeProcess {
     }
 }
 
-/// Where modules are found: those of the user, then the variable's, then the runtime's adapters.
+/// Returns the module path: folders of the user, then those of the variable, then the runtime's adapters.
 fn python_path(plan: &Plan, places: &Places) -> std::ffi::OsString {
     let own = plan.variables.get("PYTHONPATH").cloned();
     let inherited = std::env::var("PYTHONPATH").ok();

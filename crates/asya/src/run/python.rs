@@ -16,7 +16,7 @@ pub struct Python {
     pub version: String,
 }
 
-/// Why there is no interpreter.
+/// Reason for which there is no interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PythonError {
     /// There is no such program.
@@ -30,7 +30,7 @@ pub enum PythonError {
     Broken {
         /// The program.
         program: PathBuf,
-        /// Why, in one line.
+        /// Reason, in one line.
         reason: String,
     },
     /// It is too old.

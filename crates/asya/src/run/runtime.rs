@@ -31,7 +31,7 @@ pub enum StartError {
         actor: String,
         /// The interpreter.
         program: PathBuf,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
     /// The runtime has ended before its handler was loaded.
@@ -43,7 +43,7 @@ pub enum StartError {
         handler: String,
         /// How it ended.
         status: String,
-        /// Where modules are searched.
+        /// Folders in which modules are searched.
         modules: Vec<PathBuf>,
     },
     /// The actor has no queue.
@@ -54,7 +54,7 @@ pub enum StartError {
     Python {
         /// The actor.
         actor: String,
-        /// Why.
+        /// Cause.
         source: super::python::PythonError,
     },
     /// The values of a state proxy cannot be kept.
@@ -62,7 +62,7 @@ pub enum StartError {
     State {
         /// The folder.
         folder: PathBuf,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
     /// The private folder cannot be used.

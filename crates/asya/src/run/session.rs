@@ -47,7 +47,7 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(300);
 /// A process that ends runtimes with this program.
 const GUARD: &str = include_str!("guard.py");
 
-/// Why a generation of processes ends.
+/// Reason for which a generation of processes ends.
 enum Turn {
     Finished,
     Interrupted,
@@ -254,7 +254,7 @@ impl Session<'_> {
         })
     }
 
-    /// Where the modules of an actor are searched: given folders, the manifest's, the working directory.
+    /// Returns the module folders of an actor: given folders, the manifest's, the working directory.
     fn modules_of(&self, plan: &Plan) -> Vec<PathBuf> {
         let folder = folder_of(&plan.file);
         let here = PathBuf::from(".");

@@ -15,7 +15,7 @@ pub struct Settings {
     pub state: PathBuf,
     /// The interpreter, by its name or path.
     pub python: Option<String>,
-    /// Where queues are.
+    /// Backend of queues.
     pub backend: Backend,
     /// How long a handler may take, in place of the actor's own limit.
     pub timeout: Option<Duration>,
@@ -29,7 +29,7 @@ pub struct Settings {
     pub send: Vec<(String, String)>,
 }
 
-/// Where a run writes to.
+/// Output of a run.
 pub trait Output {
     /// Writes an event, in a form in which it may not exist.
     fn event(&mut self, line: &dyn Fn(Form) -> Option<String>);

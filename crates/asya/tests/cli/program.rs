@@ -75,7 +75,7 @@ impl Folder {
         (Run::of(output), calls)
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }

@@ -108,7 +108,7 @@ impl Call {
         })
     }
 
-    /// Why the runtime timeout cannot be used, where it is given.
+    /// Returns the diagnostic of a runtime timeout that cannot be used, with the place that sets it.
     pub fn timeout_diagnostic(&self, error: &TimeoutError) -> Diagnostic {
         Diagnostic::error(error.code(), self.locate(error.path()), report(error))
     }

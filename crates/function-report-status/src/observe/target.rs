@@ -33,13 +33,13 @@ const EMPTY_WORDS: [&str; 6] = [
 pub(crate) struct Target {
     /// The workload that was found.
     pub(crate) resolved: Option<ObjectReference>,
-    /// Why it is not there, or is there no longer.
+    /// Problem of a target that does not exist, or no longer does.
     pub(crate) absence: Option<Problem>,
-    /// Why nothing can be added to it.
+    /// Problem for which nothing can be added to it.
     pub(crate) problem: Option<Problem>,
     /// Message about containers that another controller removed and the provider injects again.
     pub(crate) conflict: Option<String>,
-    /// Why its pods can be killed while they work.
+    /// Message if its pods can be killed while they work.
     pub(crate) grace_period: Option<String>,
     /// True if its pods are being replaced by such with the sidecar as it now is.
     pub(crate) rolls_out: bool,

@@ -11,7 +11,7 @@ pub enum TransportError {
     Unreachable {
         /// Endpoint of the broker or service.
         endpoint: String,
-        /// Why, as far as it is known.
+        /// Cause, as far as it is known.
         cause: String,
     },
     /// The credentials are wrong or lack a right.

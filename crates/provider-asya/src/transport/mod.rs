@@ -71,7 +71,7 @@ pub struct ObservedQueue {
     pub url: Option<String>,
     /// ARN, on SQS.
     pub arn: Option<String>,
-    /// Where it was found.
+    /// Location in which it was found.
     pub location: Location,
     /// Numbers of messages; unknown while the broker has not counted them. A quick observation
     /// counts no dead letters.
@@ -90,7 +90,7 @@ pub struct ObservedQueue {
     pub retry_delays: Option<Vec<u32>>,
     /// True if retry queues of former delays exist, which are deleted once they are empty.
     pub has_former_retry_queues: bool,
-    /// Why it cannot be used, where it cannot.
+    /// Reason for which it cannot be used, if it cannot.
     pub unusable: Option<String>,
     /// The policy that shadows ours, or that ours shadows, as a message.
     pub shadowed: Option<String>,

@@ -25,7 +25,7 @@ const LISTS: u32 = 5;
 /// Columns of a queue that a poll reads.
 const COLUMNS: &str = "name,type,durable,auto_delete,state,online,arguments,policy,\
     effective_policy_definition,messages,messages_ready,messages_unacknowledged";
-/// Where the numbers of queues come from; default: 300.
+/// Variable with the numbers of queues; default: 300.
 const SIZES: &str = "ASYA_SIZE_QUEUES";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -45,7 +45,7 @@ pub(super) struct Process {
     pub(super) env: Vec<(&'static str, String)>,
     /// The signal that asks it to end; none for SIGTERM.
     pub(super) stop_signal: Option<&'static str>,
-    /// Where it starts; none for that of the base.
+    /// Working directory; none for that of the base.
     pub(super) working_dir: Option<&'static str>,
 }
 

@@ -174,7 +174,8 @@ pub(crate) fn kubernetes_version(root: &Path) -> Result<String> {
     Ok(kubernetes(root)?.version)
 }
 
-/// Where Go keeps the sources of the pinned Kubernetes; they are fetched if they are missing.
+/// Returns the folder of the pinned Kubernetes in Go's cache; its sources are fetched if they are
+/// missing.
 pub(crate) fn kubernetes_module(root: &Path) -> Result<PathBuf> {
     Go::on_path().module_folder(&kubernetes(root)?)
 }
@@ -185,7 +186,7 @@ fn kubernetes(root: &Path) -> Result<Pins> {
     pins.next().context("no component is kube-apiserver")
 }
 
-/// Where the folders with the pins are.
+/// Returns the folder that contains those of the pins.
 fn folder(root: &Path) -> PathBuf {
     root.join("crates/xtask/real")
 }

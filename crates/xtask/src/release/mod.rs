@@ -64,7 +64,7 @@ pub(crate) struct Options {
     /// Skip the installation from a registry on loopback
     #[arg(long)]
     no_check: bool,
-    /// Where everything is written, emptied first [default: releases/v<version> in Cargo's target folder]
+    /// Output folder, emptied first [default: releases/v<version> in Cargo's target folder]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ pub(crate) struct Options {
 struct Release<'a> {
     root: &'a Path,
     options: &'a Options,
-    /// Where it is written.
+    /// Output folder.
     folder: PathBuf,
     /// Parts that it lacks.
     missing: Vec<String>,

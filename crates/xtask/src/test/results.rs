@@ -159,7 +159,7 @@ impl SkippedTests {
         }
     }
 
-    /// Where it is, for [`SKIPPED_VARIABLE`].
+    /// Returns its path, for [`SKIPPED_VARIABLE`].
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -202,7 +202,7 @@ impl Store for FileStore {
 }
 
 impl Directory {
-    /// Where a value is or would be.
+    /// Returns the path of a value, whether it exists or not.
     fn path(&self, key: &Key) -> Result<PathBuf, StateError> {
         if key.as_str().split('/').next() == Some(PRIVATE) {
             return Err(StateError::InvalidKey {

@@ -39,7 +39,7 @@ const DELIVERY: Duration = Duration::from_millis(500);
 pub(super) struct Consuming {
     channel: Channel,
     consumer: Option<Consumer>,
-    /// Where the queue is looked for. The answer that it is missing ends the channel.
+    /// Channel that checks for the queue. The answer that it is missing ends the channel.
     probe: Channel,
     /// Deliveries that are not settled.
     unsettled: Arc<AtomicUsize>,

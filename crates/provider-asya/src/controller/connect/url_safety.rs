@@ -6,7 +6,7 @@ use actor::provider_config::RabbitMqConnection;
 
 use super::ResolvedConfig;
 
-/// Why the password is not URL-safe, without a character of it; none where it is.
+/// Returns why the password is not URL-safe, without a character of it; none if it is.
 ///
 /// It is a condition and not an error: the provider sends the password in a header, and actors may use
 /// another Secret.

@@ -65,7 +65,7 @@ struct State {
     versions: Option<BTreeMap<String, String>>,
     /// The list that is being received.
     listed: BTreeMap<String, String>,
-    /// Why they cannot be watched.
+    /// Reason and message if they cannot be watched.
     problem: Option<(&'static str, String)>,
     announcements: Announcements,
 }

@@ -213,7 +213,7 @@ impl<'a> Reconciler<'a> {
         Ok(health::classify(&facts, &status.at_provider, timeouts, now))
     }
 
-    /// Why an object cannot be mounted; none without the right to read it.
+    /// Returns why an object cannot be mounted; none without the right to read it.
     async fn mount_problem(&self, mounted: &Mounted) -> kube::Result<Option<MountProblem>> {
         let (client, name) = (self.context.client.clone(), mounted.name.as_str());
         let namespace = &self.namespace;

@@ -64,7 +64,7 @@ impl LastAnswer {
     }
 }
 
-/// Why a reconcile ends early.
+/// Reason for which a reconcile ends early.
 pub(super) enum EarlyExit {
     /// The object is deleted, or no longer this provider's concern.
     Deleted,
