@@ -95,7 +95,8 @@ impl Link {
         Ok(self.channel.exchange_declare(arguments).await?)
     }
 
-    /// How many messages wait in a queue, which must be there; those at a consumer do not count.
+    /// Returns the number of messages that wait in a queue, which must exist; those at a consumer
+    /// do not count.
     ///
     /// # Errors
     /// When the connection is lost, or the queue is not there.

@@ -171,7 +171,7 @@ impl Function {
         kibibytes << 10
     }
 
-    /// How many files and connections it has open.
+    /// Returns the number of its open files and connections.
     ///
     /// # Panics
     /// When it has ended.

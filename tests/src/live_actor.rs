@@ -26,7 +26,7 @@ pub struct Live<'a> {
     pub stack: &'a Stack,
     /// Its name.
     pub name: String,
-    /// How long it may take to report anything.
+    /// Time in which it must report anything.
     pub patience: Duration,
     actors: Api<DynamicObject>,
     composed: Vec<(&'static str, Api<DynamicObject>)>,

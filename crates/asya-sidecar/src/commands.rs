@@ -51,7 +51,7 @@ pub(crate) enum Command {
         /// Its dead-letter queue in place of its queue
         #[arg(long)]
         dead: bool,
-        /// How many messages
+        /// Number of messages
         #[arg(long, default_value_t = 10)]
         count: usize,
     },
@@ -66,7 +66,7 @@ pub(crate) enum Command {
         /// Only the message with this id; may be given several times
         #[arg(long)]
         id: Vec<String>,
-        /// How many a second
+        /// Messages per second
         #[arg(long, default_value_t = 50)]
         per_second: u32,
     },

@@ -80,7 +80,7 @@ pub enum PublishError {
     disconnected,
 }
 
-/// How a call of the runtime went wrong.
+/// Error of a call of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[allow(non_camel_case_types, reason = "the values of a label")]
 pub enum RuntimeError {

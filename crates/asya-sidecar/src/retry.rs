@@ -64,7 +64,7 @@ pub struct Retries {
 pub enum Decision {
     /// It is tried again after a delay.
     Retry {
-        /// How long to wait.
+        /// Delay before the next attempt.
         after: Duration,
         /// Attempts in all.
         max_attempts: u32,

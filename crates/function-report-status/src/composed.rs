@@ -15,7 +15,7 @@ pub(crate) enum Part {
     Scaler,
     /// KEDA's `ScaledObject` of the target of a bound actor.
     TargetScaler,
-    /// How KEDA reads the queue.
+    /// Object by which KEDA gets access to the queue.
     ScalerAccess,
     /// The binding to another owner's workload.
     Binding,

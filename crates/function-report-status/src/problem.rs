@@ -161,8 +161,8 @@ impl Observation {
         Some((self.ready()?, self.desired()?))
     }
 
-    /// How many of the pods the signal is about. A provider that does not say means
-    /// those that fail.
+    /// Returns the number of pods that the signal is about. If the provider reports none, it is about all
+    /// failing ones.
     fn pods_with(&self, signal: &Signal) -> Option<(u32, u32)> {
         let pods = signal.pods.or(self.health.failing);
         Some((pods.filter(|pods| *pods > 0)?, self.health.total?))

@@ -164,7 +164,7 @@ impl Composite {
         conditions
     }
 
-    /// How the XR refers to a composed object.
+    /// Returns the reference of the XR to a composed object.
     pub(crate) fn reference(&self, composed: &Object) -> Value {
         let mut reference = json!({
             "apiVersion": composed.api_version(),

@@ -84,7 +84,7 @@ enum Task {
     Scale(scale::Options),
 }
 
-/// How a task that did its work ended.
+/// Verdict of a task that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     /// Nothing is wrong.

@@ -25,7 +25,7 @@ pub type Images = BTreeMap<String, Image>;
 /// Secrets of the pod's namespace: keys and values, by name.
 pub type Secrets = BTreeMap<String, BTreeMap<String, String>>;
 
-/// How a container's process is started.
+/// Start of a container's process.
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) name: String,

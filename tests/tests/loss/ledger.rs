@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// How often each message has come to an end, read from what the end actors write.
+/// Number of times that each message has come to an end, read from the files of the end actors.
 pub(crate) struct Ledger {
     run: String,
     succeeded: Vec<u32>,
@@ -83,7 +83,7 @@ impl Ledger {
         }
     }
 
-    /// How many messages have come to an end at least once.
+    /// Returns the number of messages that have come to an end at least once.
     pub(crate) fn arrived(&self) -> usize {
         (0..self.succeeded.len())
             .filter(|number| self.times(*number) > 0)

@@ -11,7 +11,7 @@ use tests::caller::Caller;
 use tests::mesh::{ENDS, Flavor, Mesh, Rendered, STEPS, Transport};
 use tests::pod::{Pod, RUNTIME, SIDECAR};
 
-/// How long a call continues after SIGTERM.
+/// Time for which a call continues after SIGTERM.
 const HELD_ON: Duration = Duration::from_millis(300);
 
 /// One pod of each actor.

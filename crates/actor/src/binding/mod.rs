@@ -65,7 +65,7 @@ pub const ADAPTER_RESOURCE_NAME: &str = "adapter";
 pub const TARGET_RESOLVED: &str = "TargetResolved";
 /// Condition of the object: the target's pods can be killed while they work. `True` if that is so.
 pub const GRACE_PERIOD_TOO_SHORT: &str = "GracePeriodTooShort";
-/// How often another controller may undo a binding before the provider stops.
+/// Number of times that another controller may undo a binding before the provider stops.
 pub const CONFLICTS_MAX: u32 = 5;
 /// Seconds without a conflict after which they are counted anew.
 pub const QUIET_SECONDS: u64 = 3600;

@@ -41,7 +41,7 @@ pub enum BindingStrategy {
     Adapter,
 }
 
-/// How containers can be added to the pods of a kind.
+/// Support for adding containers to the pods of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Injection {
     /// They can, and stay.

@@ -23,7 +23,7 @@ pub(crate) use location::{original_index, removed_from};
 pub struct Diagnostic {
     /// Which rule is broken.
     pub code: Code,
-    /// How bad it is; not written where it is an error.
+    /// Severity; not written if it is an error.
     #[serde(default, skip_serializing_if = "Severity::is_error")]
     pub severity: Severity,
     /// The document that the field is in.
@@ -41,7 +41,7 @@ pub struct Diagnostic {
     pub help: Option<String>,
 }
 
-/// How bad a diagnostic is.
+/// Severity of a diagnostic.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

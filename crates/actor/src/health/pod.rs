@@ -192,7 +192,7 @@ view!(
     ContainerStatus {
         /// Its name.
         name: String,
-        /// How often it was started again.
+        /// Number of restarts.
         restart_count: u32,
         /// Current state.
         state: ContainerState,

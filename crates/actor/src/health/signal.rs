@@ -128,7 +128,7 @@ fn unscheduled(view: &PodView<'_>) -> Option<Finding> {
     (scheduled.status == "False").then(|| Finding::of_pod(words))
 }
 
-/// How the container crashes: it waits for its next start, has just ended badly, or runs
+/// Returns the crash of the container: it waits for its next start, has just ended badly, or runs
 /// again after crashes, for too short a time to trust it.
 fn crash(container: &ContainerStatus, timeouts: &HealthTimeouts, now: Time) -> Option<String> {
     let before = container.last_state.terminated.as_ref();
@@ -169,7 +169,7 @@ fn waiting_for(container: &ContainerStatus) -> Option<(&str, &str)> {
     Some((&waiting.reason, &waiting.message))
 }
 
-/// How a container ended. Its last output is at the end of its message.
+/// Returns the end of a container as text. Its last output is at the end of its message.
 fn end(ended: &Terminated) -> String {
     let code = ended.exit_code;
     let how = match ended.reason.as_str() {

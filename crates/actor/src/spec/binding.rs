@@ -64,7 +64,7 @@ pub struct RuntimeAdapter {
     pub resources: Option<Map<String, Value>>,
 }
 
-/// How a bound workload is treated.
+/// Options of the binding to a workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]

@@ -159,7 +159,7 @@ pub struct Spec {
     pub workload_ref: Option<WorkloadRef>,
     /// Adapter of a bound workload. Requires `workloadRef`.
     pub runtime: Option<RuntimeAdapter>,
-    /// How to bind to the workload. Requires `workloadRef`.
+    /// Options of the binding. Requires `workloadRef`.
     pub binding: Binding,
 }
 

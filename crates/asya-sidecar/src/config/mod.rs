@@ -25,7 +25,7 @@ pub struct Config {
     pub socket_dir: PathBuf,
     /// Address that serves `/metrics`, `/healthz` and `/readyz`.
     pub metrics_address: SocketAddr,
-    /// How much is logged.
+    /// Level of the log.
     pub log_level: tracing::Level,
     /// URL to which progress is reported.
     pub gateway_url: Option<String>,
@@ -33,12 +33,12 @@ pub struct Config {
     pub traces: Option<TracesConfig>,
 }
 
-/// How spans are exported.
+/// Export of spans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracesConfig {
     /// URL of the collector.
     pub endpoint: String,
-    /// How it is spoken to.
+    /// Protocol of the export.
     pub protocol: OtlpProtocol,
     /// True if a standard variable names the service. Otherwise the actor's name is its name.
     pub is_service_named: bool,
@@ -66,15 +66,15 @@ pub struct WorkerConfig {
     pub sump: String,
     /// True if routes end here: nothing is sent on.
     pub is_end_actor: bool,
-    /// How long the handler may take for a message.
+    /// Limit of the handler's time for a message.
     pub timeout: Duration,
-    /// How many messages are processed at a time.
+    /// Number of messages that are processed at a time.
     pub prefetch: u16,
     /// When results are published.
     pub publish: PublishFrames,
     /// Which failures are tried again.
     pub retries: Retries,
-    /// How long to wait for the queue of an actor that no queue receives for. Afterwards the message
+    /// Time to wait for the queue of an actor that no queue receives for. Afterwards the message
     /// fails.
     pub unroutable_grace: Duration,
 }
@@ -135,7 +135,7 @@ impl TransportConfig {
     }
 }
 
-/// How a RabbitMQ broker is reached.
+/// Connection to a RabbitMQ broker.
 #[derive(Clone)]
 pub struct RabbitMqConfig {
     /// `amqp[s]://user:password@host:port/vhost`, with a user and password that are percent-encoded.
@@ -160,7 +160,7 @@ impl std::fmt::Debug for RabbitMqConfig {
     }
 }
 
-/// How SQS is reached. Credentials are found as every AWS program finds them.
+/// Connection to SQS. Credentials are found as every AWS program finds them.
 #[derive(Debug, Clone)]
 pub struct SqsConfig {
     /// Region of the queues.
@@ -169,8 +169,8 @@ pub struct SqsConfig {
     pub endpoint: Option<String>,
     /// URL of the queue that is consumed, where it is known.
     pub queue_url: Option<String>,
-    /// How long a received message is hidden from others, in seconds.
+    /// Visibility timeout of a received message, in seconds.
     pub visibility_seconds: u32,
-    /// How long one request waits for a message, in seconds.
+    /// Wait time of one request for messages, in seconds.
     pub wait_seconds: u32,
 }

@@ -22,7 +22,7 @@ pub use call::{Call, Event};
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a runtime may take to report its health: it does so also while a call runs.
+/// Timeout of a runtime's health report: it answers also while a call runs.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Socket and ready file of a runtime.

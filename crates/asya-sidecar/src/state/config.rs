@@ -37,7 +37,7 @@ pub struct StateConfig {
     pub socket: PathBuf,
     /// Store of values.
     pub store: StoreConfig,
-    /// How much is logged.
+    /// Level of the log.
     pub log_level: tracing::Level,
 }
 
@@ -50,7 +50,7 @@ pub enum StoreConfig {
     S3(S3Config),
 }
 
-/// How a bucket is reached. Credentials are found as every AWS program finds them.
+/// Connection to a bucket. Credentials are found as every AWS program finds them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct S3Config {
     /// The bucket.

@@ -49,7 +49,7 @@ pub trait Transport: Send + Sync {
     /// Returns whether the broker is connected and the queue there.
     fn is_ready(&self) -> bool;
 
-    /// How often a connection was made after the first one.
+    /// Returns the number of connections after the first one.
     fn reconnects(&self) -> u64 {
         0
     }
@@ -96,7 +96,7 @@ impl SendError {
 pub struct Delivery {
     /// The envelope, as it was sent.
     pub body: Bytes,
-    /// How it is settled.
+    /// Settlement of the message.
     pub settle: Box<dyn Settle>,
 }
 

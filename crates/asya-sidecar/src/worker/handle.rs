@@ -170,7 +170,7 @@ impl Worker {
         }
     }
 
-    /// How long the handler may take: its timeout, and no longer than to the message's deadline.
+    /// Returns the time limit of the handler: its timeout, and no longer than to the message's deadline.
     fn limit(&self, envelope: &Envelope, now: Timestamp) -> Duration {
         let timeout = self.config.timeout;
         match envelope.time("deadline_at") {

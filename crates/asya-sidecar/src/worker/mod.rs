@@ -55,7 +55,7 @@ impl std::ops::Deref for Work<'_> {
     }
 }
 
-/// How a delivery came to its end.
+/// End of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// It is settled.

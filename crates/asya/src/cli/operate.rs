@@ -140,7 +140,7 @@ pub struct Peek {
     #[arg(value_name = "ACTOR")]
     pub actor: String,
 
-    /// How many messages to read, from the oldest
+    /// Number of messages to read, from the oldest
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     pub count: usize,
 

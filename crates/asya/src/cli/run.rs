@@ -67,7 +67,7 @@ pub struct Run {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
 
-    /// How often a message is delivered to a runtime that crashes on it
+    /// Number of deliveries of a message to a runtime that crashes on it
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     max_deliveries: u32,
 
@@ -161,7 +161,7 @@ impl Run {
         Ok(variables)
     }
 
-    /// How to run them.
+    /// Returns the settings of the run.
     ///
     /// # Errors
     /// When a file of messages cannot be read.

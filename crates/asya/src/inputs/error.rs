@@ -112,7 +112,7 @@ pub enum InputError {
     ActorCount {
         /// The file.
         path: PathBuf,
-        /// How many.
+        /// Number of actors.
         found: usize,
     },
     /// kubectl cannot be started.
@@ -179,13 +179,13 @@ pub enum InputError {
     XrdCount {
         /// The file.
         path: PathBuf,
-        /// How many objects it has.
+        /// Number of objects in it.
         found: usize,
     },
     /// Observed objects belong to one XR.
     #[error("observed resources belong to one XR, and {count} are to be rendered")]
     ObservedForSeveral {
-        /// How many.
+        /// Number of XRs.
         count: usize,
     },
     /// A context value is not JSON or YAML.

@@ -29,7 +29,7 @@ const SCRIPT: &str = include_str!("../../../../runtime/asya_runtime.py");
 pub enum Part {
     /// Permissions of Crossplane and the provider
     Rights,
-    /// How packages run, and the packages of a Configuration
+    /// Runtime settings of packages, and the packages of a Configuration
     Packages,
     /// A sample to edit: the platform's settings and a flavor, which are of a kind of Crossplane's
     Settings,

@@ -10,7 +10,7 @@ use super::rules;
 use super::schema::{Field, Type, fields_of, version};
 use crate::lint::nearest;
 
-/// How much of a pod the checked value holds.
+/// Extent to which the checked value is a whole pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
     /// A part that others may complete: maps of a flavor, or of a template.
@@ -49,7 +49,7 @@ pub(crate) fn check(r#type: &Type, value: &Value, path: &[Segment], depth: Depth
 /// A walk through a value.
 pub(super) struct Walk {
     path: Vec<Segment>,
-    /// How much the maps on the way hold; items of lists are always whole.
+    /// Extent to which the maps on the way are whole; items of lists always are.
     pub(super) depth: Depth,
     /// Names of the StatefulSet's volume claims, which its pods can mount.
     claims: Vec<String>,

@@ -12,7 +12,7 @@ use merge::FieldPath;
 pub struct Finding {
     /// Its place.
     pub place: Place,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// The rule that it breaks.
     pub code: Code,

@@ -47,9 +47,9 @@ use pipeline::{Composition, Functions};
 pub struct Linter<'a> {
     /// The steps.
     pub functions: &'a Functions,
-    /// How actors are composed.
+    /// Composition of actors.
     pub composition: Composition,
-    /// How legacy XRs of actors are composed.
+    /// Composition of legacy XRs of actors.
     pub legacy_composition: Composition,
     /// Namespace of actors that name none.
     pub namespace: &'a str,

@@ -18,7 +18,7 @@ const COMMAND: &str = "command";
 /// The last part of the repository of the sidecar's image.
 const IMAGE_NAME: &str = "asya-sidecar";
 
-/// How long a Job that has ended stays, if this program cannot delete it.
+/// Time after which a Job that has ended is deleted, if this program cannot delete it.
 const TTL_SECONDS: u32 = 300;
 
 /// Longest text of one argument. Source: Linux, `MAX_ARG_STRLEN`.
@@ -29,7 +29,7 @@ const ARGUMENT_BYTES: usize = 128 * 1024 - 1;
 pub struct Order {
     /// The command of `asya-sidecar` with its arguments.
     pub arguments: Vec<String>,
-    /// How long it may take.
+    /// Its deadline.
     pub deadline: Duration,
     /// The image, in place of the workload's.
     pub image: Option<String>,

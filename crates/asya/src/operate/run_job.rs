@@ -11,7 +11,7 @@ use crate::kubectl::{Kubectl, KubectlError};
 /// Between two questions about the Job.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long after its deadline the Job controller may take to end a Job.
+/// Time after its deadline in which the Job controller must end a Job.
 const MARGIN: Duration = Duration::from_secs(10);
 
 /// Reasons of a waiting container that no waiting ends.

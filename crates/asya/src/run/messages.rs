@@ -43,7 +43,7 @@ pub enum MessageError {
     NoRoute {
         /// Source of the text.
         from: String,
-        /// How many actors there are.
+        /// Number of actors.
         count: usize,
     },
 }
@@ -64,7 +64,7 @@ impl MessageError {
 pub struct Composer {
     /// Actors of the route, unless the message has its own.
     pub route: Vec<String>,
-    /// How many actors run.
+    /// Number of actors that run.
     pub actors: usize,
     /// Messages composed so far.
     pub count: usize,

@@ -14,7 +14,7 @@ use super::observe::Events;
 use super::plan::Plan;
 use super::python::Python;
 
-/// How long a runtime may take to end by itself.
+/// Time in which a runtime must end by itself.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
 /// Folders of a run.

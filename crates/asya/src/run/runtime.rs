@@ -41,7 +41,7 @@ pub enum StartError {
         actor: String,
         /// Its handler.
         handler: String,
-        /// How it ended.
+        /// Exit status.
         status: String,
         /// Folders in which modules are searched.
         modules: Vec<PathBuf>,

@@ -35,7 +35,7 @@ use super::settings::{End, Form, Output, Settings};
 use super::totals::Totals;
 use super::watch::Snapshot;
 
-/// How long workers may finish running calls before the run ends.
+/// Time for running calls of workers to finish before the run ends.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// Messages on their way beyond which no more input is read.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::program::{Folder, Run};
 
-/// How long anything may take that a test waits for.
+/// Timeout of everything that a test waits for.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An actor with a handler beside it.

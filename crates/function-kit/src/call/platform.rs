@@ -92,7 +92,7 @@ pub fn locate_setting(
     }
 }
 
-/// How many of the path's segments the document has.
+/// Returns the number of the path's segments that the document has.
 fn depth(document: &Map<String, Value>, path: &FieldPath) -> usize {
     let Some((Segment::Key(first), rest)) = path.segments().split_first() else {
         return 0;

@@ -43,7 +43,7 @@ pub(crate) struct Target {
     pub(crate) grace_period: Option<String>,
     /// True if its pods are being replaced by such with the sidecar as it now is.
     pub(crate) rolls_out: bool,
-    /// How often another controller removed what was injected.
+    /// Number of times that another controller removed injected containers.
     pub(crate) conflict_count: Option<u32>,
     /// When it last did, RFC 3339.
     pub(crate) last_conflict_time: Option<String>,

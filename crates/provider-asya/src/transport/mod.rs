@@ -41,7 +41,7 @@ pub trait ExternalQueue: Send + Sync {
     fn delete(&self) -> BoxFuture<'_, Result<(), TransportError>>;
 }
 
-/// How much an observation reads.
+/// Extent of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// One API call: counters and visible drift; reads no bindings and no owner tags of SQS.

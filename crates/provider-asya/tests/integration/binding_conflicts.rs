@@ -15,7 +15,7 @@ use provider_asya::kinds::WorkloadBinding;
 use provider_asya::timings::Timings;
 use serde_json::{Value, json};
 
-/// How long it must be quiet, in this test, until conflicts are forgotten: longer than all
+/// Time without conflicts after which they are forgotten, in this test: longer than all
 /// waits between them, and short enough to wait for.
 const QUIET: Duration = Duration::from_secs(8);
 

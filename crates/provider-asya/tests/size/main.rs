@@ -1,5 +1,5 @@
-//! How large the provider is with thousands of queues, or with bindings beside thousands of other
-//! workloads, and how much it asks for. Measurements of minutes, run by hand on the optimised program:
+//! Size and requests of the provider with thousands of queues, or with bindings beside thousands of
+//! other workloads. Measurements of minutes, run by hand on the optimised program:
 //!
 //! ```sh
 //! cargo build --profile dist -p provider-asya

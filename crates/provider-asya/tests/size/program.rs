@@ -8,7 +8,7 @@ use test_cluster::usage::{self, Usage};
 
 use crate::rig::process::Process;
 
-/// How long thousands of queues may take.
+/// Time limit for thousands of queues.
 const TIMEOUT: Duration = Duration::from_hours(1);
 
 /// A running provider. It ends with this value.
@@ -90,7 +90,7 @@ fn optimised() -> PathBuf {
     program
 }
 
-/// How many objects are ready.
+/// Returns the number of ready objects.
 pub(crate) fn ready(metrics: &str) -> usize {
     sum(metrics, "crossplane_managed_resource_ready{")
 }

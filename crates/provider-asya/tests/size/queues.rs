@@ -18,13 +18,13 @@ use crate::rig::{self, provider_fixture};
 const RESIDENT_MAX: u64 = 40 << 10;
 const RESIDENT_OF_QUEUE: u64 = 10;
 
-/// How long the quiet time is watched: one poll of each queue.
+/// Duration of the quiet time: one poll of each queue.
 const QUIET: Duration = Duration::from_mins(1);
 
 /// Time to settle: traffic that remains after all is done is not part of the quiet time.
 const SETTLING: Duration = Duration::from_secs(10);
 
-/// How many objects are written at the same time.
+/// Number of objects that are written at the same time.
 const AT_ONCE: usize = 8;
 
 /// Which queues are measured.
@@ -38,7 +38,7 @@ pub(crate) struct Kind {
     pub(crate) queue: fn(&str, usize) -> Value,
 }
 
-/// How many of what there are.
+/// Numbers of queues and pods.
 pub(crate) struct Plan {
     pub(crate) queues: usize,
     /// Pods that are no actor's.

@@ -13,7 +13,7 @@ use super::go_version::GoVersion;
 use super::pins::Pins;
 use crate::cannot;
 
-/// How many lines of a failed build are shown.
+/// Number of lines of a failed build that are shown.
 const SHOWN_LINES: usize = 15;
 
 /// A Go command.

@@ -35,7 +35,7 @@ pub(crate) const DIR_VARIABLE: &str = "ASYA_REAL_DIR";
 
 const UP_TO_DATE: &str = "up to date";
 
-/// How often a build that takes longer is reported.
+/// Interval at which a build that takes longer is reported.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Action, and components.

@@ -20,7 +20,7 @@ struct Requirement {
     is_for_real_components: bool,
 }
 
-/// How a requirement is looked up.
+/// Check for a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     /// A program on the search path.

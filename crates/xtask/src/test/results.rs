@@ -27,7 +27,7 @@ pub(crate) enum Results {
     Stderr,
 }
 
-/// How many tests ended how, over all programs.
+/// Numbers of tests by result, over all programs.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Totals {
     passed: u64,

@@ -33,7 +33,7 @@ const PRIVATE: &str = ".asya-state";
 /// Files that a killed connector left behind are deleted after this time.
 const ABANDONED_AFTER: Duration = Duration::from_hours(24);
 
-/// How much is read at once.
+/// Size of one read.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// A store in a directory.

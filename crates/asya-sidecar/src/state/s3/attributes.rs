@@ -12,7 +12,7 @@ use super::upload::WRITE_ID;
 use super::{S3Store, errors};
 use crate::state::{Key, StateError};
 
-/// How long a presigned URL holds.
+/// Validity of a presigned URL.
 const PRESIGNED_FOR: Duration = Duration::from_hours(1);
 
 /// Attributes that S3 or the connector computes.

@@ -14,7 +14,7 @@ use crate::state::{Body, Condition, Key, StateError};
 /// Size of a part, and of the largest value that is written at once. S3 wants 5 MiB at least.
 const PART_BYTES: usize = 8 << 20;
 
-/// How many parts S3 takes.
+/// Most parts that S3 accepts.
 const MAX_PARTS: u64 = 10_000;
 
 /// Metadata that says which request wrote an object; not an attribute of handlers.

@@ -22,16 +22,16 @@ use super::link::{Link, SUCCESS};
 use super::{QUEUE_PAUSE, RabbitMq, Unacknowledged};
 use crate::transport::Delivery;
 
-/// How long a broker may take to answer on a connection that is there.
+/// Timeout of a broker's answer on an established connection.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long nothing may come until the consumer is looked after.
+/// Time without deliveries after which the consumer is checked.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// How long nothing may come until the consumer is renewed.
+/// Time without deliveries after which the consumer is renewed.
 const QUIET: Duration = Duration::from_secs(30);
 
-/// How long a message that waits may take to be delivered to an idle consumer.
+/// Time in which a waiting message must be delivered to an idle consumer.
 const DELIVERY: Duration = Duration::from_millis(500);
 
 /// The channel on which messages are received. It lives on while nothing is received, because messages are
@@ -163,7 +163,7 @@ impl RabbitMq {
         }
     }
 
-    /// How many messages the queue has ready, and how many consumers.
+    /// Returns the numbers of the queue's ready messages and of its consumers.
     async fn inspect(&self, probe: &Channel) -> lapin::Result<(u32, u32)> {
         let passive = QueueDeclareOptions {
             passive: true,

@@ -15,7 +15,7 @@ use crate::transport::{Backoff, Delivery};
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// How long a request that is under way may take when nothing more is to be received. A message that it
+/// Time for a running request when no more messages are to be received. A message that it
 /// brings is given back; one that comes later would stay hidden for the visibility timeout.
 const LAST_REQUEST: Duration = Duration::from_secs(2);
 

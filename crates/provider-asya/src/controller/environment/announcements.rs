@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often one change is announced to an actor that goes on using the former version: Crossplane's
+/// Number of announcements of one change to an actor that still uses the former version: Crossplane's
 /// cache may have been behind. An actor with a conflict never uses the new one.
 const ATTEMPTS: u32 = 3;
 /// Time until the second attempt; each further one takes four times as long.

@@ -70,7 +70,7 @@ struct State {
     announcements: Announcements,
 }
 
-/// How an actor is informed of changes to its EnvironmentConfigs.
+/// State of the watch for changes to an actor's EnvironmentConfigs.
 #[derive(Debug)]
 pub(super) enum Watched {
     /// The condition that reports it.

@@ -16,13 +16,13 @@ use tokio::time::Instant;
 use super::announcements::Composite;
 use crate::access;
 
-/// How long a right that exists is not asked for again.
+/// Time for which a right that exists is cached.
 const GRANTED: Duration = Duration::from_mins(10);
 
 /// A kind of composite resource.
 #[derive(Debug, Clone)]
 pub(super) struct CompositeKind {
-    /// How to address its objects.
+    /// API resource of its objects.
     pub(super) resource: ApiResource,
     /// True if they are in a namespace; those of claims are not.
     pub(super) is_namespaced: bool,

@@ -14,7 +14,7 @@ use crate::metrics::{Lifecycle, Outcome};
 use crate::requeue::{self, Requeue};
 use crate::timings::Timings;
 
-/// How a reconcile of a managed resource ended.
+/// Outcome of a reconcile of a managed resource.
 #[derive(Debug)]
 pub(in crate::controller) struct ReconcileOutcome {
     /// When the next one is due.
@@ -123,9 +123,9 @@ pub(in crate::controller) struct Finished<'a, K> {
     pub(in crate::controller) is_ready: bool,
     /// When the reconcile started.
     pub(in crate::controller) started: Instant,
-    /// How often its counters are read.
+    /// Interval at which its counters are read.
     pub(in crate::controller) counters: Option<Duration>,
-    /// How it ended.
+    /// Outcome of the reconcile.
     pub(in crate::controller) outcome: ReconcileOutcome,
 }
 

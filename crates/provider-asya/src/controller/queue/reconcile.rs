@@ -31,7 +31,7 @@ const WAY_OUT: &str = "; to delete this object and keep its queue, set `spec.man
 pub(super) struct Reconciler<'a> {
     pub(super) context: &'a Context,
     pub(super) managed: ManagedObject<Queue>,
-    /// How often counters are read; never, where there is none.
+    /// Interval at which counters are read; they never are if there is none.
     pub(super) counters: Option<Duration>,
     pub(super) state: ObjectState,
     /// Outcome of the last call to the broker.

@@ -26,9 +26,9 @@ use super::definition::{
 };
 use crate::transport::TransportError;
 
-/// How long it is known that a shared policy is in effect.
+/// Time for which it is cached that a shared policy is in effect.
 const CACHED: Duration = Duration::from_mins(1);
-/// How long it is known that there must be none. Finding out takes a list of all queues.
+/// Time for which it is cached that there must be none. Finding out takes a list of all queues.
 const REFUSED: Duration = Duration::from_mins(10);
 /// Suffix of dead-letter queues.
 const DEAD_LETTERS: &str = "-dlq";

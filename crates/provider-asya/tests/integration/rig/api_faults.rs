@@ -79,7 +79,7 @@ impl ApiFaults {
         self.now.send_replace(fault);
     }
 
-    /// How many requests have met the present one.
+    /// Returns the number of requests that have met the present one.
     pub fn met(&self) -> u64 {
         self.met.load(Ordering::Relaxed)
     }

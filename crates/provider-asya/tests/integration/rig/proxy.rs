@@ -109,7 +109,8 @@ impl Proxy {
         self.set(Mode::Pass, Which::All).await;
     }
 
-    /// How many requests have met another mode than [`Mode::Pass`]. Connections that are refused hold none.
+    /// Returns the number of requests that have met another mode than [`Mode::Pass`]. Refused connections
+    /// have none.
     pub fn met(&self) -> u64 {
         *self.met.lock().expect("no holder panics")
     }
