@@ -66,9 +66,8 @@ impl Caller {
         }
     }
 
-    /// Returns the number of messages that an actor has received and not acknowledged; on RabbitMQ
-    /// only known
-    /// once nobody receives any more, when they wait again.
+    /// Returns the number of messages that an actor has received and not acknowledged; on RabbitMQ only
+    /// known once nobody receives any more, when they wait again.
     ///
     /// # Panics
     /// If the broker does not answer.

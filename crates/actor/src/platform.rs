@@ -147,8 +147,8 @@ impl Platform {
         })
     }
 
-    /// Returns the template of queue names: `asya-{actor}` by default. `{actor}`
-    /// and `{namespace}` are filled in.
+    /// Returns the template of queue names: `asya-{actor}` by default. `{actor}` and `{namespace}` are
+    /// filled in.
     pub fn queue_name_template(&self) -> &str {
         self.queue_name_template
             .as_deref()

@@ -3,8 +3,7 @@
 use actor::status::ConditionType;
 use actor::{binding, health, queue};
 
-/// Role of a composed object. Objects of other functions in the
-/// same pipeline are ignored.
+/// Role of a composed object. Objects of other functions in the same pipeline are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The queue.

@@ -39,8 +39,7 @@ impl Observation {
             .or_else(|| self.noted_problem(ConditionType::ScalingReady))
     }
 
-    /// Returns why the workload has no working pods, other than by one of the
-    /// six statuses for pods.
+    /// Returns why the workload has no working pods, other than by one of the six statuses for pods.
     pub(crate) fn workload_problem(&self) -> Option<Problem> {
         self.missing_object_of(ConditionType::WorkloadReady)
             .or_else(|| self.workload.present()?.problem.clone())

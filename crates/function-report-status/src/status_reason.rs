@@ -119,8 +119,7 @@ fn workload_fault(seen: &Observation) -> Option<String> {
 }
 
 /// Returns what is being rolled out: containers that another controller removed from a target are
-/// injected
-/// again, the workload's controller has not caught up, or pods of a former revision remain.
+/// injected again, the workload's controller has not caught up, or pods of a former revision remain.
 fn updating(seen: &Observation) -> Option<String> {
     if let Some(target) = &seen.target {
         if let Some(conflict) = &target.conflict {

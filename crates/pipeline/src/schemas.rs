@@ -41,9 +41,8 @@ impl Schemas {
         self.documents.push(schemas);
     }
 
-    /// Returns Crossplane's response to a selector: the kind's schema with all references resolved;
-    /// an empty
-    /// one for a kind that no document describes.
+    /// Returns Crossplane's response to a selector: the kind's schema with all references resolved; an
+    /// empty one for a kind that no document describes.
     pub(crate) fn select(&self, selector: &SchemaSelector) -> Schema {
         let found = self
             .described

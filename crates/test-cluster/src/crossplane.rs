@@ -25,8 +25,8 @@ const MANAGER: &str = "rbac-manager";
 /// Tests change an actor faster than any user: core would soon delay its reconciliations.
 const PATIENT: [&str; 2] = ["--circuit-breaker-burst", "100000"];
 
-/// Attempts of `core init`: it does not wait until its own kinds are served, and
-/// is started again by the kubelet elsewhere.
+/// Attempts of `core init`: it does not wait until its own kinds are served, and is started again by the
+/// kubelet elsewhere.
 const TRIES: usize = 10;
 
 /// A running core.

@@ -10,8 +10,7 @@ use tests::mesh::{EXCHANGE, STEPS, envelope};
 
 use crate::ledger::Ledger;
 
-/// Most messages on their way, so that faults meet queues that are neither empty nor
-/// ever longer.
+/// Most messages on their way, so that faults meet queues that are neither empty nor ever longer.
 const ON_THE_WAY: usize = 400;
 
 /// Number of messages that the broker confirms at once.

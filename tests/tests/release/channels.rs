@@ -60,9 +60,8 @@ pub(crate) fn krew_install(
     installed
 }
 
-/// Definitions that Homebrew provides for a formula, as far as ours uses them: blocks of other
-/// systems are
-/// skipped, and `install` writes to the folder of `PREFIX`, next to the unpacked archive.
+/// Definitions that Homebrew provides for a formula, as far as ours uses them: blocks of other systems
+/// are skipped, and `install` writes to the folder of `PREFIX`, next to the unpacked archive.
 const HOMEBREW: &str = include_str!("../../release/homebrew.rb");
 
 /// Installs the CLI by the formula for Linux on amd64, with Ruby.

@@ -34,8 +34,8 @@ const CORE: [&str; 0] = [];
 /// Number of actors, by default.
 const ACTORS: usize = 1000;
 
-/// Time without changes before the quiet time: longer than core's resync
-/// interval, so that each actor was reconciled while nothing changed.
+/// Time without changes before the quiet time: longer than core's resync interval, so that each actor was
+/// reconciled while nothing changed.
 const SETTLING: Duration = Duration::from_secs(75);
 
 /// Duration of the quiet time: each actor is reconciled once.

@@ -159,8 +159,8 @@ fn scaled(before: &AtProvider, desired: Option<u32>, now: Time) -> Option<LastSc
 }
 
 /// Returns the signal of the pods: the first reason that applies to any of them. If their messages
-/// differ,
-/// the previous message is kept; else the one of most pods is used, then the first in alphabetical order.
+/// differ, the previous message is kept; else the one of most pods is used, then the first in
+/// alphabetical order.
 fn signal_of(pods: &[PodView<'_>], before: Option<&Signal>, now: Time) -> Option<Signal> {
     let found: Vec<(usize, StatusReason, Finding)> = pods.iter().filter_map(signal::of).collect();
     let (first, reason) = found

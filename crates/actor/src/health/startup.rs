@@ -66,9 +66,8 @@ impl Probe {
     }
 }
 
-/// Returns why no pod is ready, as the kubelet reports it: the message that most pods have, then
-/// the first
-/// in alphabetical order. None if no pod reports a message.
+/// Returns why no pod is ready, as the kubelet reports it: the message that most pods have, then the
+/// first in alphabetical order. None if no pod reports a message.
 pub(super) fn why_unready(pods: &[&Pod]) -> Option<String> {
     let mut messages: Vec<&str> = pods
         .iter()

@@ -9,8 +9,7 @@ pub const INFRASTRUCTURE: [&str; 3] = ["actor", "transport", "flavors"];
 /// Field of a v2 XR's spec that holds Crossplane's own fields.
 pub const MACHINERY: &str = "crossplane";
 
-/// Crossplane's own fields in a legacy XR's spec; two of them only in
-/// Crossplane 1.
+/// Crossplane's own fields in a legacy XR's spec; two of them only in Crossplane 1.
 /// Source: `apiextensions.crossplane.io/v1` XRDs.
 pub const LEGACY_MACHINERY: [&str; 11] = [
     "claimRef",

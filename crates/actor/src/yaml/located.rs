@@ -38,8 +38,8 @@ pub struct Located {
     pub positions: Positions,
 }
 
-/// Positions of the fields of a document. A field of a map is where its key is, an
-/// item of a list is where it begins; what an alias brings in is where the alias is.
+/// Positions of the fields of a document. A field of a map is where its key is, an item of a list is
+/// where it begins; what an alias brings in is where the alias is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Positions {
     own: Position,

@@ -1,8 +1,8 @@
 //! Check that functions can decode a document.
 //!
-//! Crossplane sends objects to functions as protobuf messages, in which a map inside
-//! a map is three messages, and decoders fail at a depth of 100. So the document
-//! is encoded and decoded as on its way to a function.
+//! Crossplane sends objects to functions as protobuf messages, in which a map inside a map is three
+//! messages, and decoders fail at a depth of 100. So the document is encoded and decoded as on its way to
+//! a function.
 
 use actor::diagnostic::{Code, Severity};
 use function_proto::v1::{Resource, Resources, RunFunctionRequest, State};

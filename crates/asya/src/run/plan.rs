@@ -1,6 +1,5 @@
-//! Plan of an actor's processes: its handler's environment and its sidecar's settings, from the
-//! objects that
-//! the cluster would get.
+//! Plan of an actor's processes: its handler's environment and its sidecar's settings, from the objects
+//! that the cluster would get.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -152,9 +152,8 @@ impl<'a> Reconciler<'a> {
         Ok(verdict.look_again.into_iter().chain(unwatched).min())
     }
 
-    /// Returns the time for which a new ActorHealth still waits for its workload: Crossplane
-    /// applies both in the
-    /// same reconcile, and an empty status would cost it another one.
+    /// Returns the time for which a new ActorHealth still waits for its workload: Crossplane applies both
+    /// in the same reconcile, and an empty status would cost it another one.
     fn grace(&self, status: &HealthStatus) -> Option<Duration> {
         let created = self.health.metadata.creation_timestamp.as_ref();
         let age = Timestamp::now().duration_since(created?.0);

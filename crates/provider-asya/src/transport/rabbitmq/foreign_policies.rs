@@ -16,8 +16,7 @@ use super::shared_policies::SharedPolicy;
 use crate::transport::TransportError;
 
 /// Time for which a list is cached. It contains every policy of the virtual host, so an observation
-/// cannot read
-/// it each time. The queue itself shows at once which policy applies.
+/// cannot read it each time. The queue itself shows at once which policy applies.
 const CACHED: Duration = Duration::from_mins(1);
 /// Most virtual hosts whose lists are cached.
 const VHOSTS_MAX: usize = 64;

@@ -215,11 +215,9 @@ impl QueueDefinition {
 }
 
 impl RabbitMqExternal {
-    /// Returns the settings that `queue` needs in a policy of its own: everything that is desired,
-    /// or nothing
-    /// if the shared policy has it. `queue_object` is the queue as it was read. With `write`, a
-    /// missing shared
-    /// policy is written.
+    /// Returns the settings that `queue` needs in a policy of its own: everything that is desired, or
+    /// nothing if the shared policy has it. `queue_object` is the queue as it was read. With `write`, a
+    /// missing shared policy is written.
     pub(super) async fn own_policy(
         &self,
         queue: &str,
