@@ -204,7 +204,7 @@ struct Confirms {
 
 struct Answer {
     tag: u64,
-    /// It holds for all tags up to this one.
+    /// True if it applies to all tags up to this one.
     is_multiple: bool,
     is_kept: bool,
 }

@@ -202,7 +202,7 @@ impl<'a> Live<'a> {
         scaled.expect("the Deployment is scaled");
     }
 
-    /// Which change of its Deployment the last one was.
+    /// Returns the generation of its Deployment.
     pub async fn generation_of_deployment(&self) -> Value {
         let deployments = self.stack.api("apps/v1", "Deployment").await;
         let deployment = deployments.get(&self.name).await;

@@ -90,7 +90,7 @@ pub struct ClusterProviderConfigSpec {
     pub allow_adopt: bool,
 }
 
-/// Which namespaces; all conditions must hold, and none means every namespace.
+/// Selector of namespaces; all conditions must hold, and none means every namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]

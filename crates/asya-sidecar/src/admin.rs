@@ -43,7 +43,7 @@ pub struct Message {
     pub payload: String,
 }
 
-/// Which dead letters are meant.
+/// Selection of dead letters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
     /// All that are there.

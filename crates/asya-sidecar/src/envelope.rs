@@ -176,7 +176,7 @@ impl Envelope {
         self.status.get(member)?.as_str()?.parse().ok()
     }
 
-    /// Which attempt this is, counted from 1.
+    /// Returns the number of the attempt, counted from 1.
     pub fn attempt(&self) -> u32 {
         let attempt = self.status.get("attempt").and_then(Value::as_u64);
         let attempt = attempt.and_then(|attempt| u32::try_from(attempt).ok());

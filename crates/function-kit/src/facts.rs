@@ -15,7 +15,7 @@ use crate::{FACTS_KEY, value};
 pub struct Facts {
     /// Condition types that a step of this reconcile has returned already.
     pub returned: Vec<String>,
-    /// Which flavor set which field; what is absent is the actor's own.
+    /// Provenance of fields that flavors set; fields that are absent are the actor's own.
     #[serde(deserialize_with = "origins")]
     pub origins: Provenance,
     /// Diagnostics of the steps; a Fatal answer has its errors too.

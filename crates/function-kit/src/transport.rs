@@ -1,4 +1,4 @@
-//! Which transport an actor uses, where its queue is, and what it is called.
+//! Transport of an actor, and the location and name of its queue.
 //!
 //! None of these changes for a live actor, so the live queue's settings go
 //! before every setting: otherwise a new region in the platform's settings would
@@ -34,7 +34,7 @@ pub struct QueueInput {
 pub struct ConfiguredName {
     /// The name.
     pub name: String,
-    /// Which setting it comes from, for messages.
+    /// Setting from which it comes, for messages.
     pub origin: String,
     /// That setting.
     pub location: Location,

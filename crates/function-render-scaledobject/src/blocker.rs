@@ -16,7 +16,7 @@ pub(crate) enum Blocker {
 
 /// A scaler of another owner's on the same pods.
 pub(crate) struct ForeignScaler {
-    /// Which it is.
+    /// Message that names it.
     pub(crate) message: String,
     /// Remedy.
     pub(crate) help: String,

@@ -1,4 +1,4 @@
-//! Which composed objects are ready, for Crossplane's own `Ready`.
+//! Readiness of composed objects, for Crossplane's own `Ready`.
 
 use function_kit::{Call, value};
 

@@ -69,7 +69,7 @@ pub(crate) fn bootstrap_name(call: &Call) -> Option<String> {
 }
 
 impl Fetched {
-    /// Everything that was fetched, in the order of the flavors, the platform's settings last.
+    /// Returns the fetched EnvironmentConfigs, in the order of the flavors, the platform's settings last.
     pub(crate) fn used(&self) -> Vec<UsedEnvironmentConfig> {
         let flavors = self.flavors.iter().flatten();
         let all = flavors.chain(&self.platform);

@@ -182,7 +182,7 @@ impl Composite {
 /// A composed object that exists already.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Observed {
-    /// Which composed resource it is.
+    /// Name of its composed resource.
     pub(crate) resource_name: String,
     /// The object.
     pub(crate) object: Object,

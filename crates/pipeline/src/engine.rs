@@ -85,7 +85,7 @@ impl EngineError {
     }
 }
 
-/// Everything that functions can observe or require.
+/// Objects that functions can observe or require.
 #[derive(Debug)]
 pub(crate) struct World<'a> {
     /// The XR and what it composed before.

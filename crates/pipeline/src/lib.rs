@@ -46,7 +46,7 @@ use composite::Observed;
 use engine::World;
 use store::Store;
 
-/// Everything that rendering one XR depends on.
+/// Inputs of the rendering of one XR.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inputs {
     /// The XR.

@@ -88,7 +88,7 @@ impl Heartbeat {
         }
     }
 
-    /// Which controller is stuck, as a message; none where all work.
+    /// Returns which controller is stuck, as a message; none if all work.
     pub fn problem(&self) -> Option<String> {
         self.problem_at(Instant::now())
     }

@@ -87,7 +87,7 @@ enum Task {
 /// Verdict of a task that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// Nothing is wrong.
+    /// No problem was found.
     Holds,
     /// A check found something, and has printed it.
     Fails,

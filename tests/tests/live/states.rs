@@ -79,7 +79,7 @@ pub(crate) async fn check(live: &Live<'_>, state: &Value) {
     check_columns(live, reason, expected).await;
 }
 
-/// Which columns there are, in which order, and none twice.
+/// Checks the columns and their order.
 pub(crate) async fn check_heads(live: &Live<'_>) {
     let wide = [&NARROW[..], &WIDE, &OF_CORE].concat();
     let is_narrow = |name: &&str| !WIDE.contains(name) && *name != "COMPOSITIONREVISION";

@@ -21,7 +21,7 @@ pub(crate) use location::{original_index, removed_from};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
-    /// Which rule is broken.
+    /// Rule that is broken.
     pub code: Code,
     /// Severity; not written if it is an error.
     #[serde(default, skip_serializing_if = "Severity::is_error")]
@@ -101,7 +101,7 @@ impl Diagnostic {
         }
     }
 
-    /// Something worth knowing at `location`.
+    /// Creates an informational diagnostic at `location`.
     pub fn info(code: Code, location: Location, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Info,

@@ -14,7 +14,7 @@ const NUMBER: &str = "deployment.kubernetes.io/revision";
 /// Label of a Deployment's `ReplicaSet`s and of their pods.
 const HASH: &str = "pod-template-hash";
 
-/// Everything known about an actor at one time.
+/// State of an actor at one time.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
     /// The actor, its workload and its pods' labels.

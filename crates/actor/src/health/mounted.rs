@@ -28,7 +28,7 @@ pub enum MountedKind {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MountProblem {
-    /// It is not there.
+    /// It does not exist.
     Missing,
     /// It is a claim without storage.
     #[serde(rename_all = "camelCase")]

@@ -266,7 +266,7 @@ impl Pod {
             .all(|(key, value)| self.metadata.labels.get(key) == Some(value))
     }
 
-    /// Which revision of its workload it was made from.
+    /// Returns the hash of the workload's revision from which it was created.
     pub fn revision(&self) -> Option<&str> {
         let labels = &self.metadata.labels;
         let label = |key| labels.get(key).map(String::as_str);

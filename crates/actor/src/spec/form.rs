@@ -14,7 +14,7 @@ pub(crate) const EXCLUSIVE: [(&str, &str, Option<&str>); 2] = [
 /// The fields that describe how to bind to `workloadRef`, sorted.
 pub(crate) const BINDING_FIELDS: [&str; 2] = ["binding", "runtime"];
 
-/// Which of the three ways a resolved spec uses.
+/// Form of a resolved spec: one of three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// `image`, `handler` and the other pod fields.

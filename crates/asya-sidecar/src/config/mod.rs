@@ -12,7 +12,7 @@ use crate::retry::Retries;
 
 pub use environment::{Problem, Variables};
 
-/// Everything that the program needs.
+/// Settings of the program.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Settings of the worker, the same on any transport.
@@ -72,7 +72,7 @@ pub struct WorkerConfig {
     pub prefetch: u16,
     /// When results are published.
     pub publish: PublishFrames,
-    /// Which failures are tried again.
+    /// Retries of failures.
     pub retries: Retries,
     /// Time to wait for the queue of an actor that no queue receives for. Afterwards the message
     /// fails.

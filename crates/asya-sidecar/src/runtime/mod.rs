@@ -71,7 +71,8 @@ impl Runtime {
         }
     }
 
-    /// Which run of the runtime this is: it writes its ready file anew at each start.
+    /// Returns the start time of the present run of the runtime: it writes its ready file anew at
+    /// each start.
     pub fn incarnation(&self) -> Option<std::time::SystemTime> {
         let file = std::fs::metadata(&self.ready_file).ok()?;
         file.modified().ok()

@@ -30,7 +30,7 @@ pub enum StoreKind {
     S3,
 }
 
-/// Everything that a connector needs.
+/// Settings of a connector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateConfig {
     /// The socket on which it serves.

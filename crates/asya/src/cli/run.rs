@@ -116,7 +116,7 @@ pub enum RunError {
     EnvFile {
         /// The file.
         path: PathBuf,
-        /// Which one.
+        /// The cause.
         source: crate::run::EnvFileError,
     },
     /// A variable has an impossible name.

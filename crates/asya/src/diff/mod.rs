@@ -54,7 +54,7 @@ impl Comparison {
 /// A flavor, or the platform's settings, that differs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceChange {
-    /// Which.
+    /// The source.
     pub source: Source,
     /// True if it exists in the old and in the new side.
     pub sides: [bool; 2],

@@ -108,13 +108,13 @@ impl Configuration {
 /// Parts to install.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstallOptions {
-    /// Which parts.
+    /// Parts to install.
     pub parts: BTreeSet<Part>,
     /// Registry of the user's packages and images.
     pub registry: Option<Registry>,
     /// Their tag.
     pub version: String,
-    /// Which Configuration.
+    /// Configuration to install.
     pub configuration: Configuration,
     /// True if the provider may change workloads of others.
     pub binding: bool,
@@ -122,7 +122,7 @@ pub struct InstallOptions {
     pub without_rbac_manager: bool,
     /// Namespace of Crossplane.
     pub crossplane_namespace: String,
-    /// Which sample of the platform.
+    /// Transport whose sample of the platform is used.
     pub transport: Transport,
     /// Namespace of end actors and runtime script.
     pub namespace: String,
@@ -156,7 +156,7 @@ impl std::fmt::Display for OwnerId {
 /// A part as it is to be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
-    /// Which part.
+    /// Part that contains it.
     pub part: Part,
     /// One YAML stream.
     pub text: String,

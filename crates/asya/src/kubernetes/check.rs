@@ -21,7 +21,7 @@ pub(crate) enum Depth {
     Workload,
 }
 
-/// Something that the API server refuses.
+/// Problem for which the API server rejects a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     /// The field, from the checked value.
@@ -34,7 +34,7 @@ pub(crate) struct Problem {
     pub(crate) help: Option<String>,
 }
 
-/// Everything in the value that the API server of the pinned version refuses.
+/// Returns everything in the value that the API server of the pinned version rejects.
 pub(crate) fn check(r#type: &Type, value: &Value, path: &[Segment], depth: Depth) -> Vec<Problem> {
     let mut walk = Walk {
         path: path.to_vec(),

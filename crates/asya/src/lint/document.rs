@@ -113,7 +113,7 @@ impl Document {
             .collect()
     }
 
-    /// Something found by a check of the document itself.
+    /// Creates a finding of a check of the document itself.
     pub(super) fn finding(
         &self,
         severity: Severity,

@@ -7,7 +7,7 @@ use actor::diagnostic::{Code, Severity, Source};
 use actor::yaml::Position;
 use merge::FieldPath;
 
-/// Something in a file that is wrong, or may be.
+/// Finding in a file: an error, or a possible one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Its place.
@@ -24,7 +24,7 @@ pub struct Finding {
     pub help: Option<String>,
     /// The actor that it was found with.
     pub actor: Option<String>,
-    /// Which check found it.
+    /// Check that found it.
     pub(crate) check: Check,
 }
 
@@ -41,7 +41,7 @@ pub struct Place {
     pub source: Option<Source>,
 }
 
-/// Which check found something. An earlier one is nearer to the document: what it has found is not
+/// Check that found something. An earlier one is nearer to the document: what it has found is not
 /// reported again by a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Check {

@@ -56,7 +56,7 @@ pub struct Linter<'a> {
 }
 
 impl Linter<'_> {
-    /// Everything that is found in documents that belong together, sorted.
+    /// Returns the findings in documents that belong together, sorted.
     pub fn lint(&self, documents: &[Document]) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut rendered = Vec::new();

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 /// Longest payload in text, in characters. JSON has all of it.
 const TEXT_LIMIT: usize = 2000;
 
-/// Something that happened.
+/// Event of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     /// The actor at which it happened.

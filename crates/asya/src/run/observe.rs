@@ -266,7 +266,7 @@ fn text(body: &Bytes) -> Value {
     String::from_utf8_lossy(body).into_owned().into()
 }
 
-/// Nothing panics with a lock held.
+/// Locks a mutex, also if it is poisoned: no code panics with a lock held.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

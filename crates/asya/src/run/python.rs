@@ -19,7 +19,7 @@ pub struct Python {
 /// Reason for which there is no interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PythonError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error("no Python interpreter {name:?}: install Python {}.{} or later, or name one with --python", OLDEST.0, OLDEST.1)]
     NotFound {
         /// As it was searched.

@@ -111,7 +111,7 @@ impl Call {
         Subject::read(&self.xr)
     }
 
-    /// Which actor this is about.
+    /// Returns the identity of the actor.
     pub fn identity(&self) -> Result<Identity, StepError> {
         Identity::read(&self.xr)
     }

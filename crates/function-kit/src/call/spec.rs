@@ -88,7 +88,7 @@ impl Call {
         })
     }
 
-    /// Which of the three forms the resolved spec uses.
+    /// Returns the form that the resolved spec uses.
     ///
     /// # Errors
     /// When it uses none, or two.

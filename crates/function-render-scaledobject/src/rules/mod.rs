@@ -21,7 +21,7 @@ use crate::target::Target;
 /// The largest number in KEDA's objects, which have 32 bits with a sign.
 const NUMBER_MAX: u32 = i32::MAX as u32;
 
-/// Everything that KEDA would refuse.
+/// Returns the diagnostics of everything that KEDA would reject.
 pub(crate) fn check(
     call: &Call,
     identity: &Identity,

@@ -14,7 +14,7 @@ use pbjson_types::Struct;
 use super::unsynced::Unsynced;
 use crate::composed::Part;
 
-/// Which desired objects are not as desired.
+/// Desired objects that are missing or not as desired.
 #[derive(Debug, Default)]
 pub(crate) struct Absences {
     /// Missing objects with a known reason, sorted by composition-resource name.

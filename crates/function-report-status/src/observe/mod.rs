@@ -63,7 +63,7 @@ pub(crate) struct Observation {
 pub(crate) enum ObservedObject<T> {
     /// No step of this pipeline desires it.
     NotDesired,
-    /// It is desired and not there.
+    /// It is desired and does not exist.
     Missing,
     /// It exists.
     Present(T),

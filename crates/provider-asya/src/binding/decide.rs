@@ -30,7 +30,7 @@ pub struct DecideInput<'a> {
     pub ready: Option<&'a Condition>,
     /// Uid of the workload.
     pub uid: &'a str,
-    /// Which fields of the intent are still owned.
+    /// Fields of the intent that are still owned.
     pub ownership: &'a FieldOwnership,
 }
 

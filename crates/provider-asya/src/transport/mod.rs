@@ -114,7 +114,7 @@ impl ObservedQueue {
 /// Owner of a queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Ownership {
-    /// Not read by this observation.
+    /// The observation has not read the owner.
     #[default]
     Unread,
     /// None.

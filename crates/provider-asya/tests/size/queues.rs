@@ -27,7 +27,7 @@ const SETTLING: Duration = Duration::from_secs(10);
 /// Number of objects that are written at the same time.
 const AT_ONCE: usize = 8;
 
-/// Which queues are measured.
+/// Queues that are measured.
 pub(crate) struct Kind {
     pub(crate) title: &'static str,
     /// The broker's program.
@@ -169,7 +169,7 @@ const HEAD: &str = "| What | Time | Provider: processor | resident, at most | Re
 /// A stretch of time whose costs are printed.
 struct Stretch<'a> {
     kind: &'a Kind,
-    /// Nothing where the program begins with it.
+    /// Measurement before it; none if the program begins with it.
     before: Option<Measurement>,
     begun: std::time::Instant,
     broker: test_cluster::usage::Usage,

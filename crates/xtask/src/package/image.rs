@@ -52,7 +52,7 @@ pub(super) struct Process {
 /// A whole image.
 #[derive(Debug)]
 pub(super) struct Image {
-    /// Everything that it consists of, by digest.
+    /// Blobs of the image, by digest.
     pub(super) blobs: BTreeMap<String, Vec<u8>>,
     pub(super) manifest: Descriptor,
     /// Digest of the configuration.

@@ -16,7 +16,7 @@ use crate::workspace::shown;
 /// what the test is about.
 pub(crate) const SKIPPED_VARIABLE: &str = "ASYA_SKIPPED_TESTS";
 
-/// Which stream of a command has the lines that sum up its tests.
+/// Stream of a command that has the lines with the results of its tests.
 #[derive(Clone, Copy)]
 pub(crate) enum Results {
     /// The command runs no tests.

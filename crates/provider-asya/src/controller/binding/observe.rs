@@ -22,7 +22,7 @@ const QUERIES_MAX: usize = 16;
 enum Found {
     /// A workload, and what was read for it.
     Resolved(Box<Resolved>, QueryResults),
-    /// Nothing; reason and message of the condition.
+    /// No workload; reason and message of the condition.
     Missing(&'static str, String),
 }
 

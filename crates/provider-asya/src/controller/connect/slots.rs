@@ -16,7 +16,7 @@ use super::ConfigKey;
 /// Factor by which the pool of configs is larger whose endpoint does not answer.
 const UNPROVEN_FACTOR: usize = 4;
 
-/// Which of the waiting reconciles come first.
+/// Priority of a waiting reconcile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     /// The object is new, has changed, or is being deleted.

@@ -52,9 +52,9 @@ impl Announcement {
 pub(super) enum Next {
     /// This, now.
     Now(Key, Announcement),
-    /// Something, then.
+    /// The next announcement is due then.
     At(Instant),
-    /// Nothing.
+    /// No announcement is pending.
     Never,
 }
 

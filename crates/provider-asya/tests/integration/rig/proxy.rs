@@ -33,7 +33,7 @@ pub enum Mode {
     Refuse,
 }
 
-/// Which requests meet the mode. Others are forwarded.
+/// Requests to which the mode applies. Others are forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// All.
