@@ -50,7 +50,7 @@ pub struct Platform {
     pub allowed_cluster_trigger_authentications: Vec<String>,
 }
 
-/// The sidecar, for actors that do not say otherwise.
+/// Default settings of actors' sidecars.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]

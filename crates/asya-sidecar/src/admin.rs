@@ -26,7 +26,7 @@ pub trait Queues: Send + Sync {
     /// Sends a message to a queue, and returns when the broker is responsible for it.
     ///
     /// # Errors
-    /// When it is not, or nobody knows.
+    /// If it is not, or its state is unknown.
     async fn put(&self, queue: &str, body: Bytes) -> Result<(), SendError>;
 }
 

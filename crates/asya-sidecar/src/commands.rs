@@ -204,7 +204,7 @@ fn print(line: &str) -> Result<(), String> {
 }
 
 fn failed(error: &str) -> ExitCode {
-    // Where nobody reads it, the exit code still counts.
+    // If nothing reads it, the exit code still counts.
     let _ = writeln!(std::io::stderr(), "{error}");
     ExitCode::FAILURE
 }

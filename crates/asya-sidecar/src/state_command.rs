@@ -38,7 +38,7 @@ pub(crate) fn run(connector: Option<Connector>) -> ExitCode {
     match tokio.block_on(serve(config)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Where nobody reads it, the exit code still counts.
+            // If nothing reads it, the exit code still counts.
             let _ = writeln!(std::io::stderr(), "{error}");
             ExitCode::FAILURE
         }

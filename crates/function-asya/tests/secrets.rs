@@ -147,7 +147,7 @@ fn assert_hidden(what: &str, response: &RunFunctionResponse) {
 
 fn answer(what: &str, request: &RunFunctionRequest) {
     let mut request_of_all = request.clone();
-    // What Crossplane has not looked for by the second call ends no reconcile.
+    // Objects that Crossplane has not fetched by the second call end no reconcile.
     for _ in 0..2 {
         let whole = function_asya::run(request_of_all.clone(), &Config::default());
         assert_hidden(what, &whole);

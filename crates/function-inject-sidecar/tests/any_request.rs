@@ -5,7 +5,7 @@ use function_kit::cases::{any, form};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Keys that the step looks for.
+/// Keys that the step reads.
 const KEYS: [&str; 18] = [
     "connector",
     "containers",

@@ -7,7 +7,7 @@ const HIDDEN: &str = "***";
 
 /// A spec with every literal value of environment variables, arguments, annotations, HTTP headers and metadata of
 /// triggers hidden, at any
-/// depth, as it is serialised. References to Secrets stay: they name, they do not tell.
+/// depth, as it is serialised. References to Secrets stay: they contain no values.
 #[derive(Debug, Clone, Copy)]
 pub struct Redacted<'a>(pub &'a Map<String, Value>);
 

@@ -18,7 +18,7 @@ use crate::{Actor, containers, service_account, template};
 /// autoscalers of theirs.
 const LEAST: [(&str, &str); 2] = [("cpu", "10m"), ("memory", "64Mi")];
 
-/// Fields of flavors that are about a pod, and so say nothing in the target's.
+/// Fields of flavors that are about a pod, and so have no effect in the target's.
 const OF_OWN_PODS: [&str; 14] = [
     "affinity",
     "initContainers",

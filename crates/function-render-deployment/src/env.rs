@@ -132,7 +132,7 @@ fn refuse_reserved(actor: &Actor, env: &mut List, may_name_handler: bool, findin
     });
 }
 
-/// The template's variables, of which only the names have been looked at.
+/// Checks the template's variables, of which only the names have been checked.
 fn check_form(call: &Call, env: &List, findings: &mut Findings) {
     for item in &env.items {
         let variable = EnvVar::deserialize(&Value::Object(item.map.clone()));

@@ -11,7 +11,7 @@ use When::{Found, Signalled};
 enum When {
     /// The provider signals this reason, and no pod of the present revision is ready.
     Signalled,
-    /// The rule finds something to say.
+    /// The rule applies, with this message.
     Found(fn(&Observation) -> Option<String>),
 }
 
@@ -40,7 +40,7 @@ const TABLE: [(StatusReason, When); 19] = [
     (StatusReason::ScalingDown, Found(scaling_down)),
 ];
 
-/// The reason, and what there is to say beside it.
+/// The reason, with its message.
 pub(crate) fn of(seen: &Observation) -> (StatusReason, String) {
     let applies = |reason, when: &When| match when {
         Signalled => seen.pod_problem(reason).map(|problem| problem.message),

@@ -12,8 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::kind_of;
 
-/// The bootstrap requirement by which a Composition hands over the platform's
-/// settings.
+/// Bootstrap requirement by which a Composition provides the platform's settings.
 const BOOTSTRAP: &str = "platform";
 /// The requirement by which this step asks for them otherwise.
 const ASKED: &str = "asya-platform";
@@ -62,7 +61,7 @@ pub(crate) fn all(call: &mut Call, flavors: &[FlavorName], platform: &str) -> Op
     })
 }
 
-/// Name of the EnvironmentConfig that the Composition handed over.
+/// Returns the name of the EnvironmentConfig in the Composition's bootstrap requirement.
 pub(crate) fn bootstrap_name(call: &Call) -> Option<String> {
     let found = call.bootstrap_requirement(BOOTSTRAP)?;
     found.first().map(|object| name_of(object).to_owned())

@@ -30,7 +30,7 @@ impl Settings {
     /// neither gives any.
     ///
     /// # Errors
-    /// When several objects were handed over, or `data` is not a map.
+    /// If several objects are given, or `data` is not a map.
     pub(crate) fn of(
         found: Vec<EnvironmentConfig>,
         input: Option<Map<String, Value>>,

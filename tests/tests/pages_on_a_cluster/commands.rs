@@ -16,7 +16,7 @@ use tests::program::{self, repository};
 
 use crate::{cluster_with_every_kind, is_inside};
 
-/// kubectl, which asks nobody where the one that would answer is not there.
+/// Stand-in for kubectl: commands that need a component which is missing here are only parsed.
 const KUBECTL: &str = r#"#!/bin/sh
 syntax() { "$KUBECTL" "$@" --help > /dev/null; }
 case "$1" in

@@ -21,7 +21,7 @@ const BACK_OFF: &str = "Back-off pulling image ";
 /// attempt, and whether that text names no cause.
 ///
 /// Between two attempts newer kubelets repeat the cause after
-/// `Back-off pulling image "…": ErrImagePull: `, older ones say nothing of it.
+/// `Back-off pulling image "…": ErrImagePull: `, older ones omit it.
 pub(super) fn cause(words: &str) -> (&str, bool) {
     let Some(image) = words.strip_prefix(BACK_OFF) else {
         return (words, words.is_empty());

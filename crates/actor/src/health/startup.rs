@@ -8,7 +8,7 @@ use super::{AtProvider, LastScale, Time, quote};
 /// Time from a scale-up from 0 to the first ready pod where no startup probe sets one.
 const STARTUP_TIME: Duration = Duration::from_mins(10);
 
-/// A scale-up from 0 that is under way.
+/// Scale-up from 0 in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Startup {
     /// When replicas were asked for.
@@ -17,7 +17,7 @@ pub(super) struct Startup {
     pub(super) deadline: Time,
 }
 
-/// Returns the scale-up from 0 that is under way: replicas are asked for, none was ready since, and
+/// Returns the scale-up from 0 in progress: replicas are asked for, none was ready since, and
 /// the startup time is not over.
 ///
 /// The startup time is that of the startup probe of a container that runs, counted from its start,

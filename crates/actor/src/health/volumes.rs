@@ -3,7 +3,7 @@
 //! A kubelet that cannot mount a volume reports it in events alone: the pod's containers
 //! stay in `ContainerCreating` without an event. What shows is that the pod does not
 //! become ready to start containers, since volumes come before the sandbox; and the
-//! objects that it mounts can be looked at.
+//! objects that it mounts can be checked.
 
 use super::finding::{Finding, PodView};
 use super::mounted::{MountProblem, Mounted, MountedKind};

@@ -10,7 +10,7 @@ use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// Items of a list that does not say how many. The API server estimates what a
+/// Assumed items of a list without `maxItems`. The API server estimates what a
 /// rule costs by the longest list there may be, so each needs an end.
 const LIST_MAX: usize = 1024;
 /// The formats that the API server knows, of those that types come with.

@@ -1,4 +1,4 @@
-//! The three ways to say what runs, of which an actor uses one.
+//! Three exclusive forms that define an actor's workload.
 
 use serde_json::{Map, Value};
 

@@ -79,7 +79,7 @@ impl Runtime {
     }
 
     /// Posts an envelope. Dropping the call closes the connection, by which the runtime notices that
-    /// nobody waits for the answer any more.
+    /// the caller has stopped to wait for the answer.
     ///
     /// # Errors
     /// When there is no runtime, or it goes away before it answers.

@@ -73,7 +73,7 @@ pub struct Listing {
 /// Values by key.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Returns whether values can be read and written; says so to the health check.
+    /// Checks that values can be read and written, for the health check.
     async fn check(&self) -> Result<(), StateError>;
 
     /// Returns the kind of entry at a key.

@@ -28,7 +28,7 @@ pub trait Transport: Send + Sync {
     /// Sends a message to an actor, and returns when the broker is responsible for it.
     ///
     /// # Errors
-    /// When it is not, or nobody knows.
+    /// If it is not, or its state is unknown.
     async fn send(
         &self,
         actor: &str,
@@ -40,7 +40,7 @@ pub trait Transport: Send + Sync {
     /// returns when the broker is responsible for it.
     ///
     /// # Errors
-    /// When it is not, or nobody knows. [`SendError::NoDelay`] where the broker cannot wait that long.
+    /// If it is not, or its state is unknown. [`SendError::NoDelay`] if the broker cannot wait that long.
     async fn send_later(&self, body: Bytes, delay: Duration) -> Result<(), SendError>;
 
     /// Ends the connection. Messages that are neither acknowledged nor given back go back to the queue.

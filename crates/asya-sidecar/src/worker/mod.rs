@@ -17,11 +17,11 @@ use crate::stop::Stop;
 use crate::trace::{Span, Tracer, Untraced};
 use crate::transport::{Backoff, Delivery, Transport};
 
-/// After a call that timed out, how long the runtime may take to cancel it or to end itself. Meanwhile no
-/// message is received: it would wait behind the call that hangs, and time out too.
+/// Time in which the runtime must cancel a call that timed out, or end itself. Meanwhile no message is
+/// received: it would wait behind the call that hangs, and time out too.
 const HANG_LIMIT: Duration = Duration::from_secs(15);
 
-/// Between two looks at a runtime with a call that hangs.
+/// Interval between checks of a runtime with a call that hangs.
 const HANG_PAUSE: Duration = Duration::from_millis(50);
 
 /// Pauses after calls that broke, even if the runtime is ready at once.

@@ -90,7 +90,7 @@ impl Walk {
         }
     }
 
-    /// Returns whether a missing field is an error: whoever writes this map writes all of it.
+    /// Returns whether a missing field is an error: the map is complete, not merged with another.
     pub(super) fn is_whole(&self) -> bool {
         self.depth != Depth::Partial
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::document::{Document, Role};
 use super::finding::Finding;
 
-/// Seconds that a pod has to end unless it says otherwise.
+/// Default of `terminationGracePeriodSeconds`.
 /// Source: Kubernetes, `DefaultTerminationGracePeriodSeconds`.
 const DEFAULT_GRACE_PERIOD: u64 = 30;
 

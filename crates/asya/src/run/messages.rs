@@ -142,8 +142,8 @@ impl Composer {
     }
 }
 
-/// Reads lines until the end of the input or until nobody wants them, and hands on those that are not
-/// empty, with their numbers.
+/// Reads lines until the end of the input or until `take` returns false, and calls it with those that are
+/// not empty, and their numbers.
 pub(crate) fn lines(input: impl BufRead, mut take: impl FnMut(usize, String) -> bool) {
     for (index, line) in input.lines().enumerate() {
         let Ok(line) = line else { return };

@@ -124,7 +124,7 @@ fn python_path(plan: &Plan, places: &Places) -> std::ffi::OsString {
         .unwrap_or_default()
 }
 
-/// Lines of a handler's output become events; the runtime's own log lines are told apart by their form.
+/// Sends lines of a handler's output as events; the runtime's own log lines are recognized by their format.
 async fn relay(
     actor: String,
     stream: &'static str,

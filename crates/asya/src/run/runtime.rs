@@ -18,7 +18,7 @@ use super::python::Python;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Between two looks at a runtime that loads its handler.
+/// Interval between checks of a runtime that loads its handler.
 const READY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A handler that does not start.

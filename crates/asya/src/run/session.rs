@@ -41,7 +41,7 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 /// Messages on their way beyond which no more input is read.
 const IN_FLIGHT: usize = 1000;
 
-/// Between two looks at watched files.
+/// Interval between checks of watched files.
 const WATCH_INTERVAL: Duration = Duration::from_millis(300);
 
 /// A process that ends runtimes with this program.

@@ -491,7 +491,7 @@ fn until_gone(process: &str) {
     let path = format!("/proc/{process}/stat");
     loop {
         let stat = fs::read_to_string(&path).unwrap_or_default();
-        // A zombie is gone, and waits for its parent.
+        // A zombie has ended, and waits for its parent.
         if stat.is_empty() || stat.contains(") Z") {
             return;
         }

@@ -12,7 +12,7 @@ const ANSWER_AT_LEAST: usize = 128 << 10;
 /// result and in two conditions, each with its path, and problems of one list with a text each.
 const GROWTH: usize = 64;
 
-/// Runs the function and says what is wrong with its answer.
+/// Runs the function and checks its response: the error is the problem.
 pub(crate) fn judge(
     request: &RunFunctionRequest,
     run: impl Fn(RunFunctionRequest) -> RunFunctionResponse,

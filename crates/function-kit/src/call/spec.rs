@@ -53,7 +53,7 @@ impl Call {
         value.is_some_and(|value| !matches!(value.kind, None | Some(Kind::NullValue(_))))
     }
 
-    /// The resolved spec, as resolve-flavors handed it on.
+    /// Returns the resolved spec that resolve-flavors wrote.
     fn handed_on_spec(&self) -> Option<&Struct> {
         let in_context = || value::map(self.context.as_ref()?, &[SPEC_KEY]);
         self.desired_xr("spec").or_else(in_context)

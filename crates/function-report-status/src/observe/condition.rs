@@ -35,7 +35,7 @@ impl<'a> Condition<'a> {
         Condition::of(object, r#type).is_some_and(|condition| condition.status == Some(true))
     }
 
-    /// Reason and message in one line. `empty_words` are reasons that say no more
+    /// Reason and message in one line. `empty_words` are reasons that contain no more
     /// than that something is wrong.
     pub(super) fn words(&self, empty_words: &[&str]) -> String {
         let message = quote(self.message);

@@ -18,7 +18,7 @@ const IN_PROGRESS: [&str; 5] = [
     reason::KIND_NOT_SERVED,
     reason::NO_WORKLOAD,
 ];
-/// Reasons that say no more than that something is wrong.
+/// Generic reasons, which add nothing to their message.
 const EMPTY_WORDS: [&str; 6] = [
     "ReconcileError",
     reason::ALREADY_BOUND,
@@ -41,7 +41,7 @@ pub(crate) struct Target {
     pub(crate) conflict: Option<String>,
     /// Message if its pods can be killed while they work.
     pub(crate) grace_period: Option<String>,
-    /// True if its pods are being replaced by such with the sidecar as it now is.
+    /// True if its pods are being replaced by pods with the present sidecar.
     pub(crate) rolls_out: bool,
     /// Number of times that another controller removed injected containers.
     pub(crate) conflict_count: Option<u32>,
@@ -50,8 +50,8 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Reads the binding of an actor that is to be bound to `wanted`. What it says of
-    /// another target, from before a change, counts for nothing.
+    /// Reads the binding of an actor that is to be bound to `wanted`. Its report on another target,
+    /// from before a change, is ignored.
     pub(super) fn read(object: &Struct, wanted: &ObjectReference) -> Self {
         let known = at_provider(object).about(wanted);
         let unready = Condition::of(object, "Ready").filter(|ready| ready.status == Some(false));

@@ -30,7 +30,7 @@ pub(super) struct Recipe {
     pub(super) base: Option<Base>,
     /// From bottom to top.
     pub(super) layers: Vec<Layer>,
-    /// None for an image that nobody runs.
+    /// None for an image that is never run.
     pub(super) process: Option<Process>,
 }
 

@@ -116,7 +116,7 @@ impl Store for S3Store {
         let found = self.client.head_bucket().bucket(&self.bucket).send().await;
         match found {
             Ok(_) => {}
-            // The right to look at the bucket is not needed for its objects.
+            // Access to objects does not require the right to call HeadBucket.
             Err(error) if errors::status(&error) == Some(403) => {}
             Err(error) if errors::status(&error) == Some(404) => {
                 let text = format!("bucket {:?} does not exist", self.bucket);

@@ -175,7 +175,7 @@ impl RabbitMq {
         Ok((found.message_count(), found.consumer_count()))
     }
 
-    /// Starts to receive. The queue is looked for on a channel of its own: the answer that it is missing
+    /// Starts to receive. The queue is checked on a channel of its own: the answer that it is missing
     /// ends the channel, and with it every delivery that is not yet acknowledged.
     async fn consume(&self, link: &Link, kept: Option<Consuming>) -> lapin::Result<Consuming> {
         let probe = link.channel().await?;

@@ -11,7 +11,7 @@ use super::settle::Hidden;
 use super::{Sqs, errors};
 use crate::transport::{Backoff, Delivery};
 
-/// Between two looks for a queue that is missing or does not answer.
+/// Interval between checks for a queue that is missing or does not answer.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 

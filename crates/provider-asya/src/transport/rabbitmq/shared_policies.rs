@@ -253,7 +253,7 @@ impl RabbitMqExternal {
         })
     }
 
-    /// Returns whether the shared policy exists as it should be.
+    /// Returns whether the shared policy exists as desired.
     async fn is_in_effect(
         &self,
         shared: &SharedPolicy,
