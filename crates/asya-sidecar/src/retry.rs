@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// Header with the time of the first attempt, from which `maxDuration` is counted.
 pub const FIRST_ATTEMPT: &str = "x-asya-first-attempt";
 
-/// When to try again, and what to do if no attempt succeeds.
+/// Retry policy: delays between attempts, and the action if none succeeds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     /// Attempts in all; 1 means no retry.

@@ -36,7 +36,7 @@ pub struct ConfiguredName {
     pub name: String,
     /// Setting from which it comes, for messages.
     pub origin: String,
-    /// That setting.
+    /// Location of that setting.
     pub location: Location,
 }
 

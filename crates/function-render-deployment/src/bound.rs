@@ -189,8 +189,8 @@ fn known(call: &Call, target: &ObjectReference) -> AtProvider {
     at_provider().unwrap_or_default().about(target)
 }
 
-/// The URL with which the adapter of that target runs: an adapter that runs is not
-/// taken down because the target does not report its URL for a while.
+/// The URL with which the adapter of that target runs: an adapter that runs is not taken down because the
+/// target does not report its URL for a while.
 fn url_of_running(adapter: &Struct, target: &ObjectReference) -> Option<String> {
     let forwards_to = ["metadata", "annotations", labels::FORWARDS_TO];
     if value::text(adapter, &forwards_to) != Some(&key(target)) {

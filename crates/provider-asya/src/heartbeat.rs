@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior};
 
-/// When a controller counts as stuck.
+/// Limits after which a controller counts as stuck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Interval of the beats of a controller.

@@ -31,9 +31,9 @@
 //! workload.
 //!
 //! # Conflicts
-//! What was applied and is missing was removed by another controller: that is counted in
-//! [`AtProvider::conflict_count`] and put back after a while that doubles; after more
-//! than [`CONFLICTS_MAX`] the provider stops until the spec changes. A quiet hour
+//! Injected fields that are missing were removed by another controller: that is counted in
+//! [`AtProvider::conflict_count`], and they are applied again after a delay that doubles; after more
+//! than [`CONFLICTS_MAX`] conflicts the provider stops until the spec changes. A quiet hour
 //! ([`QUIET_SECONDS`]) starts the count anew.
 //!
 //! # Conditions

@@ -65,7 +65,7 @@ pub(super) fn is_failing(pod: &Pod, timeouts: &HealthTimeouts, now: Time) -> boo
     })
 }
 
-/// When a crash of the pod's will be forgotten, for each container that runs again.
+/// Returns the time at which a crash of the pod is forgotten, for each container that runs again.
 pub(super) fn turns(pod: &Pod, timeouts: &HealthTimeouts) -> impl Iterator<Item = Time> {
     let containers = pod.container_statuses();
     containers.filter_map(|container| settled(container, timeouts))
@@ -144,7 +144,7 @@ fn crash(container: &ContainerStatus, timeouts: &HealthTimeouts, now: Time) -> O
         .map(end)
 }
 
-/// When a container that runs after a loop of crashes will have run long enough.
+/// Returns the time at which a container that runs after a loop of crashes has run long enough.
 fn settled(container: &ContainerStatus, timeouts: &HealthTimeouts) -> Option<Time> {
     let started = container.state.running.as_ref()?.started_at?;
     let has_looped = container.restart_count >= LOOP && container.last_state.terminated.is_some();

@@ -11,9 +11,9 @@ const STARTUP_TIME: Duration = Duration::from_mins(10);
 /// Scale-up from 0 in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Startup {
-    /// When replicas were asked for.
+    /// Time of the scale-up.
     pub(super) since: Time,
-    /// When the startup time is over.
+    /// End of the startup time.
     pub(super) deadline: Time,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn under_way(
     now.until(deadline).map(|_| Startup { since, deadline })
 }
 
-/// When the startup probe of the pod's last started container gives up.
+/// Returns the time at which the startup probe of the pod's last started container gives up.
 fn probed_until(pod: &Pod) -> Option<Time> {
     let containers = pod.status.container_statuses.iter();
     let ends = containers.filter_map(|status| {

@@ -70,7 +70,7 @@ pub struct WorkerConfig {
     pub timeout: Duration,
     /// Number of messages that are processed at a time.
     pub prefetch: u16,
-    /// When results are published.
+    /// Time at which results are published.
     pub publish: PublishFrames,
     /// Retries of failures.
     pub retries: Retries,
@@ -79,12 +79,12 @@ pub struct WorkerConfig {
     pub unroutable_grace: Duration,
 }
 
-/// When the results of a generator are published.
+/// Time at which the results of a generator are published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublishFrames {
-    /// When the generator has ended, so that a failure half-way publishes nothing.
+    /// After the generator has ended, so that a failure half-way publishes nothing.
     Complete,
-    /// As they come.
+    /// Each result as soon as it is yielded.
     Eager,
 }
 

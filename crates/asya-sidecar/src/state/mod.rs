@@ -50,7 +50,7 @@ pub enum Stat {
     Directory,
 }
 
-/// When a write takes place.
+/// Condition of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// Always.

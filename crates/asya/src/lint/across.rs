@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::document::{Document, Role};
 use super::finding::Finding;
 
-/// Default of `terminationGracePeriodSeconds`.
-/// Source: Kubernetes, `DefaultTerminationGracePeriodSeconds`.
+/// Default of `terminationGracePeriodSeconds`. Source: Kubernetes,
+/// `DefaultTerminationGracePeriodSeconds`.
 const DEFAULT_GRACE_PERIOD: u64 = 30;
 
 /// An actor that the steps rendered.

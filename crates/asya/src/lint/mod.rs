@@ -1,9 +1,8 @@
 //! Checks of actors, flavors and platform settings together.
 //!
-//! Whether an actor is valid is what the steps say, run in process on the actor with
-//! its flavors; no rule of theirs is written down here a second time. Beside them
-//! stand checks of what a step cannot see: what nobody reads, and what is lost before
-//! a step is asked.
+//! The steps decide whether an actor is valid, run in process on the actor with
+//! its flavors; none of their rules is repeated here. Further checks find problems that no step can
+//! see: fields that nothing reads, and data that is lost before a step runs.
 //!
 //! Pure: [`crate::inputs`] reads the files.
 

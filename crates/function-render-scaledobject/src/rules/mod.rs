@@ -1,8 +1,8 @@
 //! Checks of KEDA's webhook, made here first.
 //!
-//! A refusal by KEDA's webhook or by the schema of its objects aborts Crossplane's
-//! whole reconcile, without a condition that gives the reason. Source of the rules: KEDA,
-//! `scaledobject_webhook.go` and the CRD of ScaledObject.
+//! A refusal by KEDA's webhook or by the schema of its objects aborts Crossplane's whole reconcile,
+//! without a condition that gives the reason. Source of the rules: KEDA, `scaledobject_webhook.go` and
+//! the CRD of ScaledObject.
 
 mod advanced;
 mod counts;

@@ -35,8 +35,8 @@ impl<'a> Condition<'a> {
         Condition::of(object, r#type).is_some_and(|condition| condition.status == Some(true))
     }
 
-    /// Reason and message in one line. `empty_words` are reasons that contain no more
-    /// than that something is wrong.
+    /// Reason and message in one line. `empty_words` are reasons that contain no more than that something
+    /// is wrong.
     pub(super) fn words(&self, empty_words: &[&str]) -> String {
         let message = quote(self.message);
         let says_nothing = self.reason.is_empty() || empty_words.contains(&self.reason);

@@ -45,7 +45,7 @@ pub(crate) struct Target {
     pub(crate) rolls_out: bool,
     /// Number of times that another controller removed injected containers.
     pub(crate) conflict_count: Option<u32>,
-    /// When it last did, RFC 3339.
+    /// Time of the last conflict, RFC 3339.
     pub(crate) last_conflict_time: Option<String>,
 }
 

@@ -16,7 +16,7 @@ use crate::timings::Timings;
 pub struct Conflicts {
     /// Conflicts since the spec changed or [`Timings::conflict_quiet`] passed without one.
     pub count: u32,
-    /// When the last one was observed.
+    /// Time at which the last one was observed.
     pub last: Option<Timestamp>,
 }
 

@@ -1,7 +1,7 @@
 //! The next step for an existing workload with the strategy Inject.
 //!
-//! What was applied is not in memory: the reason and observed generation of the condition `Ready` and
-//! the uid in the status record it. So a restarted provider continues where it stopped, and counts a
+//! The applied state is not kept in memory: the reason and observed generation of the condition `Ready`
+//! and the uid in the status record it. So a restarted provider continues where it stopped, and counts a
 //! conflict only where fields were known to be applied.
 
 use std::time::Duration;

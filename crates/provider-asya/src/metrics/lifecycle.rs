@@ -19,7 +19,7 @@ pub struct Lifecycle {
     was_reconciled: bool,
     /// True if this process reconciled it first, and it has not been ready since.
     awaits_readiness: bool,
-    /// When it was in sync last.
+    /// Time at which it was in sync last.
     in_sync: Option<Instant>,
 }
 

@@ -13,7 +13,7 @@ use super::base::Base;
 use super::layer::{Layer, ROLE_KEY, digest};
 use super::platform::Platform;
 
-/// When everything was made: the same on every machine.
+/// Creation time of all content: the same on every machine.
 const CREATED: &str = "1970-01-01T00:00:00Z";
 
 /// The process's user: a number, since the kubelet cannot know whether a name is root. It is the

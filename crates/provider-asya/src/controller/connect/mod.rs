@@ -100,7 +100,7 @@ pub fn client_key(queue: &Queue) -> ClientKey {
 struct CachedClient {
     /// Uid and generation of the config that the client was made from.
     version: (String, i64),
-    /// When its Secrets were read last; none where they must be read again.
+    /// Time at which its Secrets were read last; none if they must be read again.
     read: Option<Instant>,
     /// Values of the Secrets.
     secrets: Vec<Vec<u8>>,

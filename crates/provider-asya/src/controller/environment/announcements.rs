@@ -33,7 +33,7 @@ pub(super) struct Announcement {
     pub(super) versions: String,
     /// Completed attempts.
     pub(super) attempts: u32,
-    /// When the next attempt is due; none after the last one.
+    /// Time of the next attempt; none after the last one.
     due: Option<Instant>,
 }
 
@@ -47,7 +47,7 @@ impl Announcement {
     }
 }
 
-/// When something is due.
+/// Next announcement.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// This, now.

@@ -27,7 +27,7 @@ pub(super) struct ObjectState {
     /// The latest status, written or not: a change of scale between two writes would be lost
     /// otherwise.
     status: Option<HealthStatus>,
-    /// When a status was written last.
+    /// Time of the last status write.
     written: Option<Instant>,
 }
 

@@ -17,7 +17,7 @@ use crate::timings::Timings;
 /// Outcome of a reconcile of a managed resource.
 #[derive(Debug)]
 pub(in crate::controller) struct ReconcileOutcome {
-    /// When the next one is due.
+    /// Time of the next reconcile.
     pub(in crate::controller) requeue: Requeue,
     /// Failed action, if one failed.
     pub(in crate::controller) error: Option<String>,
@@ -70,7 +70,7 @@ impl ReconcileOutcome {
 pub(in crate::controller) struct ReconcileError {
     /// One line: what failed, and what to do.
     pub(in crate::controller) message: String,
-    /// When the object is reconciled next; [`Requeue::Poll`] is resolved to a duration.
+    /// Requeue of the object; [`Requeue::Poll`] is resolved to a duration.
     pub(in crate::controller) requeue: Requeue,
 }
 
@@ -121,7 +121,7 @@ pub(in crate::controller) struct Finished<'a, K> {
     pub(in crate::controller) object: &'a K,
     /// True if it is ready now.
     pub(in crate::controller) is_ready: bool,
-    /// When the reconcile started.
+    /// Start of the reconcile.
     pub(in crate::controller) started: Instant,
     /// Interval at which its counters are read.
     pub(in crate::controller) counters: Option<Duration>,

@@ -82,7 +82,7 @@ pub(super) struct Failure {
     pub(super) reason: &'static str,
     /// One line: what failed and what to do.
     pub(super) message: String,
-    /// When the object is reconciled next.
+    /// Requeue of the object.
     pub(super) requeue: Requeue,
 }
 

@@ -59,7 +59,7 @@ struct State {
     lag: Option<Lag>,
     /// The session tokens that calls came with, oldest first.
     tokens: Vec<Option<String>>,
-    /// When calls came in, by their name.
+    /// Times of calls, by their name.
     calls: BTreeMap<String, Vec<Instant>>,
 }
 

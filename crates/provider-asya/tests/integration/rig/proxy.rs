@@ -1,6 +1,6 @@
 //! A TCP proxy on loopback that does to a broker's connections what networks and load balancers do.
 //!
-//! What it does is decided anew for each request, also on connections that are open already, so a
+//! The mode is read for each request, also on connections that are open already, so a
 //! client with a pool of them meets a fault at once and meets nothing of it afterwards.
 
 use std::net::SocketAddr;
