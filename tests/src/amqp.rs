@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail};
 use async_trait::async_trait;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Where the broker is, and who asks.
+/// Address of the broker, and the credentials.
 #[derive(Debug, Clone)]
 pub struct Login {
     /// Host name or address.
@@ -95,7 +95,8 @@ impl Link {
         Ok(self.channel.exchange_declare(arguments).await?)
     }
 
-    /// How many messages wait in a queue, which must be there; those at a consumer do not count.
+    /// Returns the number of messages that wait in a queue, which must exist; those at a consumer
+    /// do not count.
     ///
     /// # Errors
     /// When the connection is lost, or the queue is not there.
@@ -203,7 +204,7 @@ struct Confirms {
 
 struct Answer {
     tag: u64,
-    /// It holds for all tags up to this one.
+    /// True if it applies to all tags up to this one.
     is_multiple: bool,
     is_kept: bool,
 }

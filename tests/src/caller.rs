@@ -48,7 +48,7 @@ impl Caller {
         }
     }
 
-    /// How many messages wait for an actor; those that it has taken do not count.
+    /// Returns the number of messages that wait for an actor; those that it has received do not count.
     ///
     /// # Panics
     /// If the broker does not answer.
@@ -66,8 +66,8 @@ impl Caller {
         }
     }
 
-    /// How many messages an actor has taken and not acknowledged; on RabbitMQ only known once nobody
-    /// receives any more, when they wait again.
+    /// Returns the number of messages that an actor has received and not acknowledged; on RabbitMQ only
+    /// known once nobody receives any more, when they wait again.
     ///
     /// # Panics
     /// If the broker does not answer.

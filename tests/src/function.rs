@@ -40,9 +40,9 @@ pub struct Function {
     child: Child,
     /// Its name.
     pub name: String,
-    /// Where it serves gRPC.
+    /// Address that serves gRPC.
     pub address: SocketAddr,
-    /// Where it serves metrics.
+    /// Address that serves metrics.
     pub metrics: SocketAddr,
 }
 
@@ -171,7 +171,7 @@ impl Function {
         kibibytes << 10
     }
 
-    /// How many files and connections it has open.
+    /// Returns the number of its open files and connections.
     ///
     /// # Panics
     /// When it has ended.

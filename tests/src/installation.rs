@@ -29,7 +29,7 @@ use crate::stack::Stack;
 /// Path of our repositories in the registry, which the names of functions begin with.
 const PATH: &str = "asya";
 
-/// Where functions listen.
+/// Port on which functions listen.
 const PORT: u16 = 9443;
 
 /// Manifests that a user of the packages applies first.

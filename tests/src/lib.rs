@@ -6,7 +6,7 @@
 //! - [`stack`] has all of it on real parts, [`packages`] and [`installation`] the same from
 //!   packages;
 //! - [`live_actor`] and [`table`] read the state of an actor;
-//! - [`pod`] runs rendered pods as processes, [`mesh`] several actors that hand on messages.
+//! - [`pod`] runs rendered pods as processes, [`mesh`] several actors that send messages to each other.
 //!
 //! Everything that a test starts listens on loopback and ends with the value that
 //! stands for it.

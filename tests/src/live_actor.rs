@@ -22,11 +22,11 @@ const KINDS: [(&str, &str); 5] = [
 
 /// A live actor.
 pub struct Live<'a> {
-    /// Where it lives.
+    /// Stack in which it runs.
     pub stack: &'a Stack,
     /// Its name.
     pub name: String,
-    /// How long it may take to report anything.
+    /// Time in which it must report anything.
     pub patience: Duration,
     actors: Api<DynamicObject>,
     composed: Vec<(&'static str, Api<DynamicObject>)>,
@@ -202,7 +202,7 @@ impl<'a> Live<'a> {
         scaled.expect("the Deployment is scaled");
     }
 
-    /// Which change of its Deployment the last one was.
+    /// Returns the generation of its Deployment.
     pub async fn generation_of_deployment(&self) -> Value {
         let deployments = self.stack.api("apps/v1", "Deployment").await;
         let deployment = deployments.get(&self.name).await;

@@ -26,7 +26,7 @@ pub const EXCHANGE: &str = "asya";
 /// The actors of `tests/message_path/actors.yaml`: messages go through the first three, in this order.
 pub const STEPS: [&str; 3] = ["first", "second", "third"];
 
-/// Those at which routes end.
+/// Actors at which routes end.
 pub const ENDS: [&str; 2] = ["x-sink", "x-sump"];
 
 /// Differences between two renderings of the same actors.
@@ -34,7 +34,7 @@ pub const ENDS: [&str; 2] = ["x-sink", "x-sump"];
 pub struct Flavor {
     /// The one timeout, as a Go duration.
     pub timeout: String,
-    /// Where it differs, pods are started anew.
+    /// Round of the rendering. A change replaces the pods.
     pub round: usize,
 }
 
@@ -252,7 +252,7 @@ impl Mesh {
         Link::open(&self.login(), true).await.expect("a connection")
     }
 
-    /// Where RabbitMQ is.
+    /// Returns the login of RabbitMQ.
     pub fn login(&self) -> Login {
         Login {
             host: "127.0.0.1".to_owned(),

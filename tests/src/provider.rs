@@ -38,7 +38,7 @@ impl Provider {
         }
     }
 
-    /// How often one of its controllers, such as `actorhealth`, has reconciled.
+    /// Returns the number of reconciliations of one of its controllers, such as `actorhealth`.
     ///
     /// # Panics
     /// When it serves no metrics.

@@ -52,7 +52,7 @@ pub struct Stack {
     // Provider, functions and core end before the API server does.
     provider: Option<Provider>,
     pub(crate) functions: Vec<Function>,
-    /// Where packages come from.
+    /// Registry of packages.
     pub(crate) registry: Option<Registry>,
     /// With the rights that the provider has.
     pub(crate) provider_kubeconfig: PathBuf,
@@ -206,7 +206,7 @@ impl Stack {
         }
     }
 
-    /// How many calls the last step has answered.
+    /// Returns the number of calls that the last step has answered.
     ///
     /// # Panics
     /// When it serves no metrics.
@@ -218,7 +218,8 @@ impl Stack {
         metrics::sum(&text, "grpc_server_handled_total", "RunFunction")
     }
 
-    /// How many calls each function has answered, in the order in which they were started.
+    /// Returns the numbers of calls that each function has answered, in the order in which they
+    /// were started.
     ///
     /// # Panics
     /// When one serves no metrics.
@@ -242,7 +243,7 @@ impl Stack {
         provider.scrape()
     }
 
-    /// How often the provider's controller of ActorHealth objects has reconciled.
+    /// Returns the number of reconciliations of the provider's controller of ActorHealth objects.
     ///
     /// # Panics
     /// When the provider was not started, or serves no metrics.

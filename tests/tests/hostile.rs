@@ -15,7 +15,7 @@ use tests::wire;
 /// Maps that may lie in one another in an observed spec: the limit of the SDK's decoder.
 const DEEPEST: usize = 31;
 
-/// Items of a list that nobody writes: quadratic work would take minutes.
+/// Items of an unrealistically long list: quadratic work would take minutes.
 const MANY: usize = 20_000;
 
 /// Bytes of memory that a function may hold while it answers a request with so many.

@@ -28,7 +28,7 @@ fn package(output: &Path, arguments: &[&str]) -> Output {
     packages::package(REGISTRY, output, arguments)
 }
 
-/// Everything, packaged once for all tests, and what was printed meanwhile.
+/// Returns the folder of all packages, made once for all tests, and what was printed meanwhile.
 fn everything() -> &'static (PathBuf, String) {
     static EVERYTHING: OnceLock<(PathBuf, String)> = OnceLock::new();
     EVERYTHING.get_or_init(|| {

@@ -96,7 +96,7 @@ fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("kubernetes")
 }
 
-/// What lint and the API server say of an actor with this spec.
+/// Returns the verdicts of lint and of the API server on an actor with this spec.
 async fn verdicts(spec: &Value, client: &Client) -> (Verdict, Verdict) {
     let mut whole = json!({"image": "app:1", "handler": "app.handle"});
     for (field, value) in spec.as_object().unwrap() {

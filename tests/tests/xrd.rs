@@ -127,7 +127,7 @@ impl Server {
         assert!(count > 20, "{count} EnvironmentConfigs");
     }
 
-    /// Nothing is filled in: a default of the schema would beat every flavor.
+    /// Checks that no defaults are filled in: a default of the schema would beat every flavor.
     async fn check_what_is_accepted(&self, definition: &str, found: &mut Found) {
         let files = [validation::accepted(), validation::accepted_examples()];
         for file in files.into_iter().flatten() {

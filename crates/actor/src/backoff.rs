@@ -9,7 +9,7 @@ pub const DEFAULT_ATTEMPTS: u32 = 3;
 /// Longest delay, whatever a policy gives: brokers keep messages for some days.
 pub const MAX_DELAY: Duration = Duration::from_hours(24);
 
-/// How the delay grows from attempt to attempt.
+/// Growth of the delay from attempt to attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Growth {
     /// Always the initial delay.
@@ -24,7 +24,7 @@ pub enum Growth {
 /// The delays of a policy, without jitter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Delays {
-    /// How they grow.
+    /// Growth from attempt to attempt.
     pub growth: Growth,
     /// Delay before the second attempt.
     pub initial: Duration,
@@ -35,7 +35,7 @@ pub struct Delays {
 }
 
 impl Default for Delays {
-    /// What counts where a policy gives nothing, in both of its forms.
+    /// Defaults for what a policy leaves unset, in either of its forms.
     fn default() -> Self {
         Self {
             growth: Growth::Exponential,

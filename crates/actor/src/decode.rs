@@ -13,7 +13,7 @@ use serde_json::Value;
 /// A document does not have the shape that the API asks for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct DecodeError {
-    /// Where in the document; empty for the document itself.
+    /// Path in the document; empty for the document itself.
     pub path: FieldPath,
     /// The problem at that path.
     pub problem: String,

@@ -112,7 +112,7 @@ impl<'de> Deserialize<'de> for EnvVar {
 pub struct VolumeMount(Map<String, Value>);
 
 impl VolumeMount {
-    /// Where the volume appears in the container.
+    /// Returns the path of the volume in the container.
     pub fn mount_path(&self) -> &str {
         self.0
             .get("mountPath")

@@ -38,7 +38,7 @@ pub const HANDLER_VARIABLE: &str = "ASYA_HANDLER";
 /// Annotation by which Crossplane names the external resource.
 pub const EXTERNAL_NAME: &str = "crossplane.io/external-name";
 
-/// Why a text is not a valid name.
+/// Reason for which a text is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Not a DNS-1123 label.

@@ -50,7 +50,7 @@ pub struct Platform {
     pub allowed_cluster_trigger_authentications: Vec<String>,
 }
 
-/// The sidecar, for actors that do not say otherwise.
+/// Default settings of actors' sidecars.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -72,7 +72,7 @@ pub struct SidecarDefaults {
     pub security_context: Option<Map<String, Value>>,
 }
 
-/// How the runtime files get into pods.
+/// Delivery of the runtime files to pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Delivery {
@@ -87,7 +87,7 @@ pub enum Delivery {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RuntimeDefaults {
-    /// How the runtime files get into pods: `Image` (an init container copies them from the
+    /// Delivery of the runtime files to pods: `Image` (an init container copies them from the
     /// sidecar's image) or `ConfigMap`. Default: `Image` if the sidecar's image is called
     /// `asya-sidecar` and none of `configMap`, `script` and `version` is set. Pods that a target of
     /// mode Binding owns (strategy Inject) always get a ConfigMap. A change restarts pods.
@@ -147,8 +147,8 @@ impl Platform {
         })
     }
 
-    /// How queues are named: `asya-{actor}` by default. `{actor}`
-    /// and `{namespace}` are filled in.
+    /// Returns the template of queue names: `asya-{actor}` by default. `{actor}` and `{namespace}` are
+    /// filled in.
     pub fn queue_name_template(&self) -> &str {
         self.queue_name_template
             .as_deref()

@@ -33,7 +33,7 @@ pub const STATE_BUCKET_VARIABLE: &str = "STATE_BUCKET";
 /// The variable of our own connector that holds a directory: values are in files.
 pub const STATE_DIRECTORY_VARIABLE: &str = "STATE_DIRECTORY";
 
-/// Variables that say who an actor is and how its parts are wired.
+/// Variables that identify an actor and connect its containers.
 pub(crate) const RESERVED_VARIABLES: [&str; 10] = [
     "ASYA_ACTOR_NAME",
     "ASYA_AWS_REGION",
@@ -75,7 +75,7 @@ pub fn state_mounts(proxies: &[StateProxy]) -> String {
     proxies.iter().map(mount).collect::<Vec<_>>().join(";")
 }
 
-/// Why a state proxy cannot be rendered.
+/// Returns why a state proxy cannot be rendered.
 pub fn problem_of_state_proxy(proxy: &StateProxy) -> Option<String> {
     let StateProxy {
         name,

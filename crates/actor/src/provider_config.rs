@@ -34,7 +34,7 @@ pub struct ProviderConfigSpec {
         schemars(regex(pattern = r"^[A-Za-z0-9._-]{1,63}$"))
     )]
     pub owner_id: Option<String>,
-    /// How often messages are counted at most, as a Go duration. Default: `60s`. `0s`: never.
+    /// Minimum time between counts of messages, as a Go duration. Default: `60s`. `0s`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = 32)))]
     pub counters_interval: Option<String>,
@@ -90,7 +90,7 @@ pub struct ClusterProviderConfigSpec {
     pub allow_adopt: bool,
 }
 
-/// Which namespaces; all conditions must hold, and none means every namespace.
+/// Selector of namespaces; all conditions must hold, and none means every namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -117,7 +117,7 @@ pub struct LabelExpression {
     pub values: Vec<String>,
 }
 
-/// How a label compares.
+/// Operator of a label expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum LabelOperator {
@@ -131,7 +131,7 @@ pub enum LabelOperator {
     DoesNotExist,
 }
 
-/// How a RabbitMQ broker is reached.
+/// Connection to a RabbitMQ broker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -211,7 +211,7 @@ pub struct RabbitMqTls {
     pub ca_secret_ref: Option<SecretKeySelector>,
 }
 
-/// How SQS is reached.
+/// Connection to SQS.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -242,7 +242,7 @@ pub struct SqsCredentials {
     pub secret_ref: Option<SecretSelector>,
 }
 
-/// Where credentials come from.
+/// Source of credentials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum CredentialsSource {

@@ -65,10 +65,10 @@ pub fn normalise(resources: &mut Map<String, Value>, mut problem: impl FnMut(Fie
     }
 }
 
-/// Sees to it that a ResourceRequirements requests cpu and memory: one container of a
+/// Adds missing requests of cpu and memory to a ResourceRequirements: one container of a
 /// pod without a request breaks every autoscaler that counts in percent of requests.
-/// What is missing is taken from its own limits, for a request must not exceed them,
-/// else from the requests of `others`, else it is that of `least`.
+/// A missing request is set to its own limit, since a request must not exceed it,
+/// else to the request of `others`, else to that of `least`.
 pub fn complete_requests(
     resources: &mut Map<String, Value>,
     others: Option<&Map<String, Value>>,

@@ -1,4 +1,4 @@
-//! Where packages are pushed, and what Crossplane calls what it installs from there.
+//! Registry of packages, and the names that Crossplane gives to packages from it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -56,8 +56,8 @@ impl fmt::Display for Registry {
 }
 
 impl Registry {
-    /// What Crossplane calls a package that it installs because another one depends on it: its
-    /// repository without the host, as a DNS label. Compositions must name functions so.
+    /// Returns the name that Crossplane gives a package installed as a dependency: its repository
+    /// without the host, as a DNS label. Compositions must name functions so.
     ///
     /// Source: `ToDNSLabel` in `pkg/xpkg/name.go` of crossplane-runtime 2.3.
     pub fn name_of_dependency(&self, package: &str) -> String {

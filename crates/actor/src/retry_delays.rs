@@ -111,8 +111,8 @@ fn whole_seconds(seconds: f64) -> u32 {
     }
 }
 
-/// At most [`MAX_DELAYS`] of the delays: all where they are few, else the first and the last and
-/// those nearest above a geometric series between them.
+/// Returns at most [`MAX_DELAYS`] of the delays: all if they are few, else the first, the last and those
+/// nearest above a geometric series between them.
 fn series(delays: BTreeSet<u32>) -> Vec<u32> {
     let (Some(&first), Some(&last)) = (delays.first(), delays.last()) else {
         return Vec::new();

@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(30);
 /// take a message away while it is worked on.
 const LONG_WORK: Duration = Duration::from_mins(15);
 
-/// Why the timeout cannot be determined.
+/// Reason for which the timeout cannot be determined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimeoutError {
     /// A variable that comes from a Secret or a field is not known here.

@@ -155,7 +155,7 @@ pub struct Tls {
     pub ca_secret_ref: Option<SecretKeyRef>,
 }
 
-/// Why an actor has no usable transport.
+/// Reason for which an actor has no usable transport.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
     /// The platform has no entry of that name.

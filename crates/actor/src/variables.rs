@@ -45,7 +45,7 @@ pub struct Variable {
     pub reader: Reader,
     /// Meaning.
     pub means: &'static str,
-    /// Where its value comes from, or what it is unless given.
+    /// Source of its value, or its default.
     pub value: &'static str,
 }
 

@@ -1,7 +1,7 @@
 //! Every folder of `tests/cases`: what is known of an actor's pods, as a kubelet, the
-//! scheduler and the controllers write it, and what its ActorHealth says of it.
+//! scheduler and the controllers write it, and the ActorHealth that the provider reports.
 //!
-//! `UPDATE_CASES=1` writes what is said now; read the difference as you would read code.
+//! `UPDATE_CASES=1` writes the present reports; review the difference as you review code.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +37,7 @@ struct Case {
     before: AtProvider,
 }
 
-/// An object that was looked for, and why it is in a pod's way.
+/// A mounted object that was checked, and its problem.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Found {

@@ -1,4 +1,4 @@
-//! What operators do with queues from inside the cluster: send, peek, requeue and delete dead letters.
+//! Queue operations from inside the cluster: send, peek, requeue and delete dead letters.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub trait Queues: Send + Sync {
     /// Sends a message to a queue, and returns when the broker is responsible for it.
     ///
     /// # Errors
-    /// When it is not, or nobody knows.
+    /// If it is not, or its state is unknown.
     async fn put(&self, queue: &str, body: Bytes) -> Result<(), SendError>;
 }
 
@@ -43,12 +43,12 @@ pub struct Message {
     pub payload: String,
 }
 
-/// Which dead letters are meant.
+/// Selection of dead letters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
     /// All that are there.
     All,
-    /// Those with these ids.
+    /// Messages with these ids.
     Ids(Vec<String>),
 }
 
@@ -208,7 +208,7 @@ async fn give_back(held: &[Delivery]) {
     }
 }
 
-/// What `peek` shows of a message: the envelope, or the bytes of what is none.
+/// Returns a message as `peek` shows it: the envelope, or the text of a body that is none.
 pub fn shown(body: &[u8]) -> Value {
     let envelope = serde_json::from_slice::<Map<String, Value>>(body);
     envelope.map_or_else(

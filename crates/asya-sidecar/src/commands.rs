@@ -14,7 +14,7 @@ use clap::Subcommand;
 use crate::state_command::Connector;
 use crate::{Connected, connect, invalid};
 
-/// What an operator asks for.
+/// Commands for operators.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Writes the runtime script, the adapters and the end actors into a folder
@@ -25,7 +25,7 @@ pub(crate) enum Command {
     },
     /// Runs the connector of a state proxy: values in a directory or in a bucket, until SIGTERM
     State {
-        /// Where the values are [default: known by STATE_BUCKET or STATE_DIRECTORY]
+        /// Storage of the values [default: known by STATE_BUCKET or STATE_DIRECTORY]
         #[arg(long)]
         connector: Option<Connector>,
     },
@@ -51,7 +51,7 @@ pub(crate) enum Command {
         /// Its dead-letter queue in place of its queue
         #[arg(long)]
         dead: bool,
-        /// How many messages
+        /// Number of messages
         #[arg(long, default_value_t = 10)]
         count: usize,
     },
@@ -66,7 +66,7 @@ pub(crate) enum Command {
         /// Only the message with this id; may be given several times
         #[arg(long)]
         id: Vec<String>,
-        /// How many a second
+        /// Messages per second
         #[arg(long, default_value_t = 50)]
         per_second: u32,
     },
@@ -204,7 +204,7 @@ fn print(line: &str) -> Result<(), String> {
 }
 
 fn failed(error: &str) -> ExitCode {
-    // Where nobody reads it, the exit code still counts.
+    // If nothing reads it, the exit code still counts.
     let _ = writeln!(std::io::stderr(), "{error}");
     ExitCode::FAILURE
 }

@@ -20,7 +20,7 @@ pub type Members = BTreeMap<String, Box<RawValue>>;
 #[error("{0}")]
 pub struct InvalidEnvelope(String);
 
-/// Where a message has been, is and goes next.
+/// Past, current and next actors of a message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Route {
     /// Actors that have processed the message, oldest first.
@@ -43,7 +43,7 @@ pub struct Frame(Members);
 pub struct Envelope {
     id: String,
     parent_id: Option<String>,
-    /// Where it goes.
+    /// Its route.
     pub route: Route,
     /// Headers by name.
     pub headers: Members,
@@ -176,7 +176,7 @@ impl Envelope {
         self.status.get(member)?.as_str()?.parse().ok()
     }
 
-    /// Which attempt this is, counted from 1.
+    /// Returns the number of the attempt, counted from 1.
     pub fn attempt(&self) -> u32 {
         let attempt = self.status.get("attempt").and_then(Value::as_u64);
         let attempt = attempt.and_then(|attempt| u32::try_from(attempt).ok());

@@ -1,4 +1,4 @@
-//! Why a message failed.
+//! Failure of a message.
 
 use serde_json::{Value, json};
 

@@ -25,10 +25,10 @@ pub const STATUS: &str = "x-asya-mesh-status";
 /// Reports that wait. More are dropped.
 const WAITING: usize = 1000;
 
-/// How long a gateway may take for a report.
+/// Timeout of a report to a gateway.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How far an actor is with a message.
+/// Step of an actor's work on a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// It was received.
@@ -58,7 +58,7 @@ impl Step {
     }
 }
 
-/// Where reports are sent from. Without a URL, only messages that name a gateway are reported.
+/// Sender of progress reports. Without a URL, only messages that name a gateway are reported.
 #[derive(Debug, Clone)]
 pub struct Gateway {
     url: Option<String>,

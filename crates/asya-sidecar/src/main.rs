@@ -191,7 +191,7 @@ async fn connect(config: &Config) -> Result<Connected, Problem> {
 fn invalid(problems: &[Problem]) -> ExitCode {
     let mut errors = std::io::stderr().lock();
     for problem in problems {
-        // Where nobody reads it, the exit code still counts.
+        // If nothing reads it, the exit code still counts.
         let _ = writeln!(errors, "{problem}");
     }
     ExitCode::from(INVALID)

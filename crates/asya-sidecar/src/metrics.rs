@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-/// What became of a delivery.
+/// Outcome of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[allow(non_camel_case_types, reason = "the values of a label")]
 pub enum Outcome {
@@ -52,7 +52,7 @@ impl Outcome {
     }
 }
 
-/// What a sent message is.
+/// Kind of a sent message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[allow(non_camel_case_types, reason = "the values of a label")]
 pub enum Kind {
@@ -66,7 +66,7 @@ pub enum Kind {
     retry,
 }
 
-/// Why a message could not be sent at once.
+/// Reason for which a message could not be sent at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[allow(non_camel_case_types, reason = "the values of a label")]
 pub enum PublishError {
@@ -80,7 +80,7 @@ pub enum PublishError {
     disconnected,
 }
 
-/// How a call of the runtime went wrong.
+/// Error of a call of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[allow(non_camel_case_types, reason = "the values of a label")]
 pub enum RuntimeError {

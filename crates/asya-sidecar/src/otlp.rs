@@ -27,10 +27,10 @@ use crate::envelope::{Envelope, Members};
 use crate::http_client::HttpClient;
 use crate::trace::{Part, Span, Tracer};
 
-/// How long a collector may take for a batch, as the SDK has it by default.
+/// Timeout of a batch to the collector, the SDK's default.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the last batch may take when the sidecar ends.
+/// Timeout of the last batch when the sidecar ends.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Exports spans in the background. A collector that is down delays nothing and costs only spans.

@@ -1,4 +1,4 @@
-//! Whether a failed message is tried again, and when.
+//! Retry decision for a failed message.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// Header with the time of the first attempt, from which `maxDuration` is counted.
 pub const FIRST_ATTEMPT: &str = "x-asya-first-attempt";
 
-/// When to try again, and what to do if no attempt succeeds.
+/// Retry policy: delays between attempts, and the action if none succeeds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     /// Attempts in all; 1 means no retry.
@@ -59,12 +59,12 @@ pub struct Retries {
     pub fallback: Option<Policy>,
 }
 
-/// What happens to a failed message.
+/// Decision on a failed message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// It is tried again after a delay.
     Retry {
-        /// How long to wait.
+        /// Delay before the next attempt.
         after: Duration,
         /// Attempts in all.
         max_attempts: u32,

@@ -1,4 +1,4 @@
-//! Where a message goes next.
+//! Next actor on a message's route.
 
 use serde_json::{Map, Value, json};
 

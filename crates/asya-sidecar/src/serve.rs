@@ -21,7 +21,7 @@ use crate::transport::Transport;
 /// Between two attempts to listen, and after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// How long a client may take to write a request.
+/// Time in which a client must write a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -61,7 +61,7 @@ impl Spool {
         Ok(())
     }
 
-    /// How many results there are.
+    /// Returns the number of results.
     pub fn len(&self) -> usize {
         self.count
     }

@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{invalid, start_logging, start_tokio};
 
-/// Where a connector keeps values.
+/// Store of a connector.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Connector {
     /// In the directory STATE_DIRECTORY, such as a mounted PersistentVolumeClaim
@@ -38,7 +38,7 @@ pub(crate) fn run(connector: Option<Connector>) -> ExitCode {
     match tokio.block_on(serve(config)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Where nobody reads it, the exit code still counts.
+            // If nothing reads it, the exit code still counts.
             let _ = writeln!(std::io::stderr(), "{error}");
             ExitCode::FAILURE
         }

@@ -29,7 +29,7 @@ impl Stop {
         *self.0.borrow()
     }
 
-    /// Waits for it; for ever where nobody is left to give it.
+    /// Waits for it; for ever if its sender is dropped.
     pub async fn requested(&mut self) {
         if self.0.wait_for(|stopped| *stopped).await.is_err() {
             std::future::pending::<()>().await;

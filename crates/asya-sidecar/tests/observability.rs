@@ -24,7 +24,7 @@ fn served() -> BTreeSet<String> {
         .collect()
 }
 
-/// What is served, with the samples of each counter sorted: their order is that of a hash table.
+/// Returns the exposition, with the samples of each counter sorted: their order is that of a hash table.
 fn exposition() -> String {
     let text = Metrics::new("summarizer", "rabbitmq").exposition(0);
     let mut lines: Vec<&str> = text.lines().filter(|line| *line != "# EOF").collect();
@@ -35,7 +35,7 @@ fn exposition() -> String {
     lines.join("\n") + "\n"
 }
 
-/// What of a text is the name of a metric of ours. Names that only contain one are those of others.
+/// Returns the names in a text that begin with our metrics' prefix.
 fn named(text: &str) -> BTreeSet<&str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.split(|c| !is_part(c))

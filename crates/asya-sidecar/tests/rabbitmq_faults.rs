@@ -10,10 +10,10 @@ use rig::{Pod, envelope, until};
 use serde_json::{Value, json};
 use test_cluster::rabbitmq::RabbitMq;
 
-/// How soon after a broker's return messages are received again.
+/// Time after a broker's return in which messages must be received again.
 const RECONNECT: Duration = Duration::from_secs(10);
 
-/// How soon after a queue's creation messages are received.
+/// Time after a queue's creation in which messages must be received.
 const LATE_QUEUE: Duration = Duration::from_secs(5);
 
 #[tokio::test]

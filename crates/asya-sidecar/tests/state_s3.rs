@@ -11,7 +11,7 @@ use rig::state_cases::CASES;
 use serde_json::{Value, json};
 use test_cluster::moto::Moto;
 
-/// Credentials as environment variables, the first place where AWS's programs look.
+/// Returns credentials as environment variables, the first source that AWS SDKs use.
 fn environment<'a>(endpoint: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let mut environment = vec![
         ("AWS_ACCESS_KEY_ID", "key"),

@@ -13,7 +13,7 @@ pub struct Kubectl {
     pub context: Option<String>,
 }
 
-/// Why a call of kubectl failed.
+/// Reason for which a call of kubectl failed.
 #[derive(Debug, thiserror::Error)]
 pub enum KubectlError {
     /// kubectl cannot be started.
@@ -28,7 +28,7 @@ pub enum KubectlError {
     /// It ended with an error.
     #[error("kubectl {verb}: {line}")]
     Refused {
-        /// What it was asked for.
+        /// Verb of the call.
         verb: &'static str,
         /// The last line of its standard error.
         line: String,

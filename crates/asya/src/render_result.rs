@@ -34,7 +34,7 @@ pub(crate) struct RenderedActor {
     pub(crate) fields: Vec<Field>,
 }
 
-/// Why an actor is not rendered.
+/// Refusal of an actor that is not rendered.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Refusal {
     /// The errors; at least one.

@@ -81,7 +81,7 @@ fn narrow(widths: &mut [usize], fit: usize) {
 }
 
 /// The text with `…` in the middle if it is longer than `most` characters: both ends of a name or
-/// path tell more than its beginning.
+/// path contain more than its beginning.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= most {

@@ -14,7 +14,7 @@ use asya::inputs::{Arguments, load};
 use asya::steps::functions;
 use pipeline::{EngineError, Functions, Inputs, Outcome, RenderError, outcome};
 
-/// How a pipeline ended: what it came to, and what its last step said.
+/// Outcome of a pipeline, with the results of its last step.
 type End = (Outcome, Vec<String>);
 
 #[test]
@@ -58,7 +58,7 @@ fn cases() -> Vec<Vec<PathBuf>> {
     cases
 }
 
-/// How the pipeline ends for each actor of the first file.
+/// Returns the end of the pipeline for each actor of the first file.
 fn ends(functions: &Functions, files: &[PathBuf], apis: &str) -> Vec<(String, End)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let arguments = Arguments {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// How much there is to do.
+/// Size of the measured actors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Size {
     /// An actor with an image and a handler: no flavors, no objects yet.
@@ -17,7 +17,7 @@ impl Size {
     /// From small to large.
     pub const ALL: [Self; 3] = [Self::Small, Self::Realistic, Self::Large];
 
-    /// How it is called in tables.
+    /// Returns its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Small => "small",

@@ -1,4 +1,4 @@
-//! How soon a program serves, how much memory it keeps and how large it is.
+//! Startup time, memory and size of programs.
 
 use std::fs;
 use std::io::Write;

@@ -40,7 +40,7 @@ pub struct Point {
     pub work: Work,
     /// Items whose number grows.
     pub dimension: Dimension,
-    /// How much there is of it.
+    /// Size of the dimension.
     pub size: usize,
 }
 
@@ -48,7 +48,7 @@ impl Dimension {
     /// In the order of the tables.
     pub const ALL: [Self; 4] = [Self::Flavors, Self::Variables, Self::Items, Self::Keys];
 
-    /// How it is called in tables.
+    /// Returns its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Flavors => "flavors",
@@ -74,7 +74,7 @@ impl Work {
     /// In the order of the tables.
     pub const ALL: [Self; 2] = [Self::Merge, Self::Pipeline];
 
-    /// How it is called in tables.
+    /// Returns its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Merge => "the merge",

@@ -26,10 +26,10 @@ struct Options {
     /// The echo function's program, built as cargo builds by default
     #[arg(long, value_name = "FILE", required_unless_present = "work")]
     echo: Option<PathBuf>,
-    /// How often each program is measured, one after the other in each round
+    /// Number of measurements of each program, one after the other in each round
     #[arg(long, default_value_t = 7)]
     rounds: usize,
-    /// How long each measurement of a round takes, in milliseconds
+    /// Duration of each measurement of a round, in milliseconds
     #[arg(long, default_value_t = 300)]
     milliseconds: u64,
     /// After how many calls memory is read
@@ -41,7 +41,7 @@ struct Options {
     /// Do the work of one point of a curve, to be counted
     #[arg(long, hide = true)]
     work: Option<Point>,
-    /// How often
+    /// Number of repetitions
     #[arg(long, hide = true, default_value_t = 1)]
     times: usize,
 }
@@ -60,7 +60,7 @@ enum Measure {
 /// Baseline of all other measurements.
 const ECHO: &str = "bench-echo";
 
-/// Where programs are, and where they run.
+/// Programs to measure, and the command that runs them.
 struct Place {
     programs: PathBuf,
     echo: PathBuf,

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a program may take to listen, under a tool that slows it down fifty times too.
+/// Timeout until a program listens, also under a tool that slows it down fifty times.
 const TIMEOUT: Duration = Duration::from_mins(1);
-/// How exactly the moment is known from which on it listens.
+/// Interval between checks for the moment from which on it listens.
 const LOOK: Duration = Duration::from_micros(200);
 
 /// A running function without TLS. It is killed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
-    /// Where it serves.
+    /// Port on which it listens.
     pub(crate) port: u16,
     /// From its start until it took a connection.
     pub(crate) start: Duration,

@@ -54,9 +54,9 @@ const SERVED: [(&str, &str, &str); 2] = [
 /// The requests of one reconciliation of an actor.
 #[derive(Debug, Clone)]
 pub struct Requests {
-    /// That of each step, in the order of [`STEPS`].
+    /// The request of each step, in the order of [`STEPS`].
     pub steps: Vec<RunFunctionRequest>,
-    /// That of [`ONE_STEP`].
+    /// The request of [`ONE_STEP`].
     pub one_step: RunFunctionRequest,
 }
 

@@ -23,7 +23,7 @@ use tracing_subscriber::fmt;
 
 const SECRET: &str = "hunter2-correct-horse";
 
-/// Where a secret may stand, as a path into the spec, and what a step expects there.
+/// Fields that can hold a secret, as a path into the spec, and what a step expects there.
 const PLACES: [&str; 9] = [
     "/env",
     "/args",
@@ -147,7 +147,7 @@ fn assert_hidden(what: &str, response: &RunFunctionResponse) {
 
 fn answer(what: &str, request: &RunFunctionRequest) {
     let mut request_of_all = request.clone();
-    // What Crossplane has not looked for by the second call ends no reconcile.
+    // Objects that Crossplane has not fetched by the second call end no reconcile.
     for _ in 0..2 {
         let whole = function_asya::run(request_of_all.clone(), &Config::default());
         assert_hidden(what, &whole);

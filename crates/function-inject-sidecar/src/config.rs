@@ -24,7 +24,7 @@ pub struct Config {
 pub struct ReadScriptError {
     /// The file.
     pub path: PathBuf,
-    /// Why it cannot be read.
+    /// Cause.
     pub source: std::io::Error,
 }
 

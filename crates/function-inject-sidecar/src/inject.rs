@@ -1,8 +1,8 @@
-//! Putting it all into a workload.
+//! Injection of sidecar and runtime into a workload.
 //!
-//! What is there already and equal to what would be injected is left as it is, so
-//! that the step applied to its own output changes nothing. What differs, or stands in
-//! the spec, belongs to somebody else, and is refused.
+//! Items that exist already and equal those to inject stay as they are, so that the step changes
+//! nothing when applied to its own output. Items that differ, or are set in the spec, belong to
+//! another owner, and are refused.
 
 use actor::entry::EnvVar;
 use actor::names::{

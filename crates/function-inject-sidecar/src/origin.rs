@@ -110,7 +110,7 @@ pub(crate) fn repeated_variables(call: &Call, list: &[&str], names: &[&str]) -> 
         .collect()
 }
 
-/// Something that is given twice: the later one is wrong.
+/// Returns the diagnostic of a duplicate: the later one is wrong.
 pub(crate) fn repeated(what: &str, first: Origin, later: Origin) -> Diagnostic {
     let message = format!(
         "{what} is given more than once, by {} and by {}",

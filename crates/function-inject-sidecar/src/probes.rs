@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 /// The runtime creates the socket when it has loaded its handler.
 const ALIVE: &str = "test -S /var/run/asya/asya-runtime.sock";
-/// It creates the file when it can process messages, and deletes it while it cannot: an adapter whose
-/// target does not answer is alive, and a restart would not help.
+/// Command of the readiness probe. The runtime creates the file when it can process messages, and deletes it
+/// while it cannot: an adapter whose target does not answer is alive, and a restart would not help.
 const READY: &str =
     "test -S /var/run/asya/asya-runtime.sock && test -f /var/run/asya/runtime-ready";
 

@@ -36,11 +36,10 @@ pub(crate) fn earlier_scripts(
         .collect()
 }
 
-/// Returns whether the workload's controller has made all pods from a template that mounts
-/// the ConfigMap `current`, and none from another is left. Of another owner's workload
-/// the provider reports for which generation of the binding that is so; where a rollout is
-/// not done by itself, such as that of a StatefulSet with `OnDelete`, it never says it,
-/// and the earlier scripts stay.
+/// Returns whether the workload's controller has made all pods from a template that mounts the ConfigMap
+/// `current`, and none from another is left. Of another owner's workload the provider reports for which
+/// generation of the binding that is so; where a rollout is not done by itself, such as that of a
+/// StatefulSet with `OnDelete`, it never reports it, and the earlier scripts stay.
 fn runs_only(workload: &Struct, current: Option<&str>) -> bool {
     let is_binding = value::text(workload, &["kind"]) == Some(binding::KIND);
     let volumes: &[&str] = if is_binding {

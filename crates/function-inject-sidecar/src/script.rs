@@ -13,7 +13,7 @@ pub(crate) const FILE: &str = "asya_runtime.py";
 /// Composed resources with a script are called so, with the script's hash behind it.
 pub(crate) const RESOURCE_PREFIX: &str = "runtime-script-";
 
-/// Where the pods find the runtime files.
+/// Source of the runtime files in pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     /// In the sidecar's image.

@@ -1,11 +1,11 @@
-//! Whatever a workload holds, the step answers.
+//! The step returns a response for every workload.
 
 use function_inject_sidecar::{Config, run};
 use function_kit::cases::{any, form};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Keys that the step looks for.
+/// Keys that the step reads.
 const KEYS: [&str; 18] = [
     "connector",
     "containers",

@@ -1,4 +1,4 @@
-//! Why a step ends the pipeline.
+//! Errors that end the pipeline.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::Note;
 /// shows the first of them, and takes no answer of more than 4 MB.
 const MAX_RESULTS: usize = 256;
 
-/// Why a step ends the pipeline: at least one diagnostic. Crossplane then changes and deletes
+/// Error of a step that ends the pipeline: at least one diagnostic. Crossplane then changes and deletes
 /// nothing, so what runs keeps running, and a new actor gets nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepError {

@@ -15,7 +15,7 @@ use crate::{FACTS_KEY, value};
 pub struct Facts {
     /// Condition types that a step of this reconcile has returned already.
     pub returned: Vec<String>,
-    /// Which flavor set which field; what is absent is the actor's own.
+    /// Provenance of fields that flavors set; fields that are absent are the actor's own.
     #[serde(deserialize_with = "origins")]
     pub origins: Provenance,
     /// Diagnostics of the steps; a Fatal answer has its errors too.
@@ -87,8 +87,8 @@ impl Facts {
     }
 }
 
-/// Who set which field, as the context has it; of any other form it counts as empty, and messages
-/// then name the actor.
+/// Reads which source set which field from the context; any other form counts as empty, and messages then
+/// name the actor.
 pub(crate) fn provenance(document: &Value) -> Provenance {
     Provenance::from_json(document).unwrap_or_default()
 }

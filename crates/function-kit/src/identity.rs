@@ -1,4 +1,4 @@
-//! Which actor a request is about, in all the shapes an XR may have.
+//! Identity of a request's actor, for all forms of an XR.
 
 use std::collections::BTreeMap;
 

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 
 const HIDDEN: &str = "***";
 
-/// A spec with every literal value of environment variables, arguments, annotations, HTTP headers and metadata of
-/// triggers hidden, at any
-/// depth, as it is serialised. References to Secrets stay: they name, they do not tell.
+/// A spec with every literal value of environment variables, arguments, annotations, HTTP headers and
+/// metadata of triggers hidden, at any depth, as it is serialised. References to Secrets stay: they
+/// contain no values.
 #[derive(Debug, Clone, Copy)]
 pub struct Redacted<'a>(pub &'a Map<String, Value>);
 

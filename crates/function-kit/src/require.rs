@@ -15,9 +15,9 @@ use pbjson_types::Struct;
 /// Crossplane's answer about the schema of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaAnswer {
-    /// It has not looked yet.
+    /// Crossplane has not fetched it yet.
     NotFetched,
-    /// It has none: the kind is not served, or this Crossplane does not tell.
+    /// There is none: the kind is not served, or this Crossplane does not report schemas.
     Absent,
     /// The kind is served.
     Served,

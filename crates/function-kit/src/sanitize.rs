@@ -1,7 +1,7 @@
 //! Makes messages and reasons valid: one line of limited length, and a CamelCase reason.
 //!
-//! Steps keep to this by themselves wherever they speak in their own words. What they hand on,
-//! such as the reason of an observed object's condition, may be anything.
+//! Messages of the steps' own meet these rules already. Texts that they copy, such as the reason of
+//! an observed object's condition, may be anything.
 
 /// Most bytes of a message, which is the limit that Kubernetes sets for those of conditions.
 const LONGEST: usize = 32_768;

@@ -1,4 +1,4 @@
-//! Which transport an actor uses, where its queue is, and what it is called.
+//! Transport of an actor, and the location and name of its queue.
 //!
 //! None of these changes for a live actor, so the live queue's settings go
 //! before every setting: otherwise a new region in the platform's settings would
@@ -34,9 +34,9 @@ pub struct QueueInput {
 pub struct ConfiguredName {
     /// The name.
     pub name: String,
-    /// Which setting it comes from, for messages.
+    /// Setting from which it comes, for messages.
     pub origin: String,
-    /// That setting.
+    /// Location of that setting.
     pub location: Location,
 }
 
@@ -209,7 +209,7 @@ fn external_name(queue: &Struct) -> Option<&str> {
     value::text(queue, &["metadata", "annotations", EXTERNAL_NAME]).filter(|name| !name.is_empty())
 }
 
-/// Why a transport cannot have a queue of that name, and what to do.
+/// Returns why a transport cannot have a queue of that name, and the remedy.
 fn problem_of_name(name: &str, config: &Config) -> Option<(String, &'static str)> {
     let (service, limit, unit) = match config {
         Config::Sqs(_) => ("SQS", SQS_QUEUE_MAX, "characters"),
@@ -240,7 +240,7 @@ mod tests {
     use function_proto::v1::{Resource, RunFunctionRequest, State};
     use serde_json::{Value, json};
 
-    /// What `read` finds in a call about actor `a` in namespace `n`, with a live
+    /// Returns the result of `read` for a call about actor `a` in namespace `n`, with a live
     /// queue and a queue name from the step's input.
     fn in_call<T>(
         live: &Value,

@@ -18,7 +18,7 @@ use crate::{Actor, containers, service_account, template};
 /// autoscalers of theirs.
 const LEAST: [(&str, &str); 2] = [("cpu", "10m"), ("memory", "64Mi")];
 
-/// Fields of flavors that are about a pod, and so say nothing in the target's.
+/// Fields of flavors that are about a pod, and so have no effect in the target's.
 const OF_OWN_PODS: [&str; 14] = [
     "affinity",
     "initContainers",
@@ -64,8 +64,8 @@ pub(crate) fn render(actor: &Actor, bound: &Bound, findings: &mut Findings) -> V
     })
 }
 
-/// What is added to the target's pods: the adapter, what it mounts, with what its image
-/// is pulled, and the label by which the actor's pods are watched.
+/// Returns the additions to the target's pods: the adapter, its volumes, the pull secrets of
+/// its image, and the label by which the actor's pods are watched.
 fn fragment(actor: &Actor, bound: &Bound, findings: &mut Findings) -> Map<String, Value> {
     let path = FieldPath::from(["runtime"]);
     let mut pod = Map::from_iter([("containers".to_owned(), json!([bound.container()]))]);

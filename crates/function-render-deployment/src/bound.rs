@@ -18,22 +18,22 @@ use crate::findings::Findings;
 pub(crate) struct Bound<'a> {
     /// The target.
     pub(crate) target: ObjectReference,
-    /// Where adapter and sidecar run.
+    /// Placement of adapter and sidecar.
     pub(crate) strategy: Strategy,
     /// The actor's settings of the adapter.
     pub(crate) adapter: &'a RuntimeAdapter,
     /// State of the target, as the provider reports it.
     pub(crate) known: AtProvider,
-    /// Where the adapter finds the target's server.
+    /// URL of the target's server, for the adapter.
     pub(crate) url: Option<String>,
 }
 
 impl<'a> Bound<'a> {
-    /// What the actor is bound to; none in mode Standalone. What it cannot be bound to
-    /// goes to `findings`.
+    /// Returns the binding of the actor; none in mode Standalone. Problems of the binding are added
+    /// to `findings`.
     ///
     /// # Errors
-    /// When nothing is known of the target's kind.
+    /// If the kind of the target is not known.
     pub(crate) fn of(
         call: &Call,
         identity: &Identity,
@@ -159,7 +159,7 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// Where adapter and sidecar run. What is refused counts as the default, so that more
+/// Returns the placement of adapter and sidecar. What is refused counts as the default, so that more
 /// problems can be found.
 fn strategy(
     call: &Call,
@@ -189,8 +189,8 @@ fn known(call: &Call, target: &ObjectReference) -> AtProvider {
     at_provider().unwrap_or_default().about(target)
 }
 
-/// The URL with which the adapter of that target runs: an adapter that runs is not
-/// taken down because the target does not tell its URL for a while.
+/// The URL with which the adapter of that target runs: an adapter that runs is not taken down because the
+/// target does not report its URL for a while.
 fn url_of_running(adapter: &Struct, target: &ObjectReference) -> Option<String> {
     let forwards_to = ["metadata", "annotations", labels::FORWARDS_TO];
     if value::text(adapter, &forwards_to) != Some(&key(target)) {

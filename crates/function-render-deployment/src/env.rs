@@ -84,7 +84,7 @@ fn handler<'a>(actor: &'a Actor, env: &List) -> Option<&'a str> {
     (!(of_container && actor.flavor_gives_handler)).then_some(handler)
 }
 
-/// Where an adapter runs: in a pod of its own, the target is not on loopback.
+/// Returns the variable with an adapter's placement: in a pod of its own, the target is not on loopback.
 fn strategy(actor: &Actor, env: &List) -> Option<Item> {
     let bound = actor.bound.as_ref()?;
     if position(env, STRATEGY_VARIABLE).is_some() {
@@ -132,7 +132,7 @@ fn refuse_reserved(actor: &Actor, env: &mut List, may_name_handler: bool, findin
     });
 }
 
-/// The template's variables, of which only the names have been looked at.
+/// Checks the template's variables, of which only the names have been checked.
 fn check_form(call: &Call, env: &List, findings: &mut Findings) {
     for item in &env.items {
         let variable = EnvVar::deserialize(&Value::Object(item.map.clone()));

@@ -71,7 +71,7 @@ impl Findings {
         }
     }
 
-    /// Something that a user should know.
+    /// Adds a note for the user.
     pub(crate) fn note(&mut self, condition: ConditionType, diagnostic: Diagnostic) {
         self.notes.push((condition, diagnostic));
     }

@@ -1,4 +1,4 @@
-//! How many replicas the workload asks for, if it asks for any.
+//! Number of replicas of the workload, if the actor sets it.
 
 use function_kit::value;
 

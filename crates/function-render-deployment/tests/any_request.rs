@@ -1,4 +1,4 @@
-//! Whatever a spec holds, the step answers.
+//! The step returns a response for every spec.
 
 use actor::spec::KNOWN_FIELDS;
 use function_kit::cases::{any, form};

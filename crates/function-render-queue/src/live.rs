@@ -100,7 +100,7 @@ pub(crate) fn kept_settings(wanted: &Wanted<'_>) -> Result<Option<Diagnostic>, S
     }))
 }
 
-/// Where the queues of a transport are, by setting; what is not set is empty.
+/// Returns the location of a transport's queues, by setting; what is not set is empty.
 fn place(transport: &Transport, identity: &Identity) -> Vec<(&'static str, String)> {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let mut place = match &transport.config {

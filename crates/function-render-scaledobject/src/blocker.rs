@@ -6,7 +6,7 @@ use function_proto::v1::Capability;
 
 use crate::scaled_object;
 
-/// Why KEDA is not to scale this actor for now.
+/// Reason for which KEDA must not scale this actor for now.
 pub(crate) enum Blocker {
     /// Another scaler acts on the workload.
     ForeignScaler(ForeignScaler),
@@ -16,7 +16,7 @@ pub(crate) enum Blocker {
 
 /// A scaler of another owner's on the same pods.
 pub(crate) struct ForeignScaler {
-    /// Which it is.
+    /// Message that names it.
     pub(crate) message: String,
     /// Remedy.
     pub(crate) help: String,

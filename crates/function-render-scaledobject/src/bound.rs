@@ -12,7 +12,7 @@ use crate::scaled_object;
 pub(crate) struct Bound {
     target: ObjectReference,
     kind: Option<&'static TargetKind>,
-    /// Where adapter and sidecar run.
+    /// Placement of adapter and sidecar.
     pub(crate) strategy: Strategy,
     /// True if the target is to be scaled beside an adapter of its own.
     scales_target: bool,
@@ -64,7 +64,7 @@ impl Bound {
         }
     }
 
-    /// Why its pods cannot be scaled.
+    /// Returns the diagnostic of a target whose pods cannot be scaled.
     pub(crate) fn not_scalable(&self, call: &Call, reason: &str) -> Diagnostic {
         let target = &self.target;
         let (field, message) = match self.strategy {

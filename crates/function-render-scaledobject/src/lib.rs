@@ -135,13 +135,13 @@ fn awaits_queue(call: &Call) -> bool {
     ready.is_none_or(|ready| value::text(ready, &["status"]) != Some("True"))
 }
 
-/// KEDA's objects and what there is to say of them.
+/// KEDA's objects, with notes and problems.
 #[derive(Default)]
 struct Rendered {
     objects: Vec<Object>,
     /// Blocker of any of them.
     blocker: Option<Blocker>,
-    /// What the user should know, with a reason where something does not scale.
+    /// Diagnostics for the user, with a reason if something does not scale.
     notes: Vec<(Option<&'static str>, Diagnostic)>,
 }
 
@@ -260,7 +260,7 @@ fn of_target<'a>(
     }
 }
 
-/// A warning where an actor can look idle to KEDA while it works.
+/// Returns a warning if an actor can appear idle to KEDA while it works.
 fn long_work(
     call: &Call,
     spec: &Spec,

@@ -3,8 +3,7 @@
 use actor::status::ConditionType;
 use actor::{binding, health, queue};
 
-/// What a composed object is to its actor. Objects of other functions in the
-/// same pipeline are ignored.
+/// Role of a composed object. Objects of other functions in the same pipeline are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The queue.
@@ -15,7 +14,7 @@ pub(crate) enum Part {
     Scaler,
     /// KEDA's `ScaledObject` of the target of a bound actor.
     TargetScaler,
-    /// How KEDA reads the queue.
+    /// Object by which KEDA gets access to the queue.
     ScalerAccess,
     /// The binding to another owner's workload.
     Binding,

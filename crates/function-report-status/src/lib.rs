@@ -29,7 +29,7 @@
 //! the other steps; the observed XR's references and `Synced`; notes of earlier
 //! steps in the context key `asya.sh/facts`. While an object that Crossplane has a
 //! reference to is not observed, it is required by name (`owner-<composition-resource
-//! name>`), to tell whose it is.
+//! name>`), to identify its owner.
 //!
 //! # Writes
 //! `status` of the desired XR, beside what other functions have put there; the
@@ -43,7 +43,7 @@
 //!
 //! # Caveats
 //! Crossplane stores nothing of a reconcile in which it could not apply an object for
-//! another reason than an *Invalid* answer: the conditions then say `FatalError`,
+//! another reason than an *Invalid* answer: the conditions then have the reason `FatalError`,
 //! Crossplane's own condition, and `Synced` holds the reason.
 
 mod composed;

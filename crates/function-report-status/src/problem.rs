@@ -20,14 +20,14 @@ const POD_REASONS: [StatusReason; 6] = [
 ];
 
 impl Observation {
-    /// Why messages cannot come in.
+    /// Returns why messages cannot come in.
     pub(crate) fn transport_problem(&self) -> Option<Problem> {
         self.missing_object_of(ConditionType::TransportReady)
             .or_else(|| self.queue.present()?.problem.clone())
             .or_else(|| self.noted_problem(ConditionType::TransportReady))
     }
 
-    /// Why KEDA cannot scale.
+    /// Returns why KEDA cannot scale.
     pub(crate) fn scaling_problem(&self) -> Option<Problem> {
         let failed = |scaler: &ObservedObject<Scaler>| match &scaler.present()?.state {
             State::Failed(problem) if !self.scaler_waits() => Some(problem.clone()),
@@ -39,8 +39,7 @@ impl Observation {
             .or_else(|| self.noted_problem(ConditionType::ScalingReady))
     }
 
-    /// Returns why the workload has no working pods, apart from the
-    /// six statuses for pods.
+    /// Returns why the workload has no working pods, other than by one of the six statuses for pods.
     pub(crate) fn workload_problem(&self) -> Option<Problem> {
         self.missing_object_of(ConditionType::WorkloadReady)
             .or_else(|| self.workload.present()?.problem.clone())
@@ -113,7 +112,7 @@ impl Observation {
             .find_map(|reason| self.pod_problem(reason))
     }
 
-    /// Why ready pods take no messages, by what the provider reports of the queue.
+    /// Returns why ready pods take no messages, by what the provider reports of the queue.
     pub(crate) fn consumer_problem(&self) -> Option<Problem> {
         let message = self.queue.present()?.unconsumed.clone()?;
         let has_pods = self.desired() != Some(0) && self.ready().is_some_and(|ready| ready > 0);
@@ -123,7 +122,7 @@ impl Observation {
         })
     }
 
-    /// What keeps some pods from working while others do.
+    /// Returns why some pods do not work while others do.
     pub(crate) fn degradation(&self) -> Option<String> {
         let signal = self.health.signal.as_ref()?;
         if !self.current_pod_is_ready() {
@@ -161,8 +160,8 @@ impl Observation {
         Some((self.ready()?, self.desired()?))
     }
 
-    /// How many of the pods the signal is about. A provider that does not say means
-    /// those that fail.
+    /// Returns the number of pods that the signal is about. If the provider reports none, it is about all
+    /// failing ones.
     fn pods_with(&self, signal: &Signal) -> Option<(u32, u32)> {
         let pods = signal.pods.or(self.health.failing);
         Some((pods.filter(|pods| *pods > 0)?, self.health.total?))

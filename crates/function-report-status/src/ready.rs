@@ -1,4 +1,4 @@
-//! Which composed objects are ready, for Crossplane's own `Ready`.
+//! Readiness of composed objects, for Crossplane's own `Ready`.
 
 use function_kit::{Call, value};
 
@@ -6,9 +6,8 @@ use crate::composed::Part;
 use crate::conditions::workload;
 use crate::observe::{Observation, ObservedObject, Scaler, State};
 
-/// Says of every object of ours whether it is ready. One whose readiness is not
-/// said counts as unready, so no other function needs to look at them; objects of
-/// other functions are left to those.
+/// Sets the readiness of each of our objects. One whose readiness is not set counts as unready, so
+/// no other function needs to check them; objects of other functions are left to those.
 pub(crate) fn tell(call: &mut Call, seen: &Observation) {
     for name in call.desired_names() {
         if let Some(part) = Part::of(&name) {

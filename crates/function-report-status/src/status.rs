@@ -1,8 +1,7 @@
 //! `status` of an actor.
 //!
-//! What is not known is absent, never 0. What is known to be nothing is written
-//! nevertheless (an empty message, an empty list), for Crossplane may keep the old
-//! value of a field that is left out.
+//! Unknown values are absent, never 0. Known empty values (an empty message, an empty list) are
+//! written, since Crossplane may keep the old value of a field that is omitted.
 
 use actor::spec::{Form, Spec, WorkloadKind};
 use actor::status::{QueueStatus, Replicas, StatusDocument, StatusReason};

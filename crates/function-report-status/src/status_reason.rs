@@ -11,7 +11,7 @@ use When::{Found, Signalled};
 enum When {
     /// The provider signals this reason, and no pod of the present revision is ready.
     Signalled,
-    /// The rule finds something to say.
+    /// The rule applies, with this message.
     Found(fn(&Observation) -> Option<String>),
 }
 
@@ -40,7 +40,7 @@ const TABLE: [(StatusReason, When); 19] = [
     (StatusReason::ScalingDown, Found(scaling_down)),
 ];
 
-/// The reason, and what there is to say beside it.
+/// The reason, with its message.
 pub(crate) fn of(seen: &Observation) -> (StatusReason, String) {
     let applies = |reason, when: &When| match when {
         Signalled => seen.pod_problem(reason).map(|problem| problem.message),
@@ -118,8 +118,8 @@ fn workload_fault(seen: &Observation) -> Option<String> {
     seen.workload_problem().map(|problem| problem.message)
 }
 
-/// What another controller removed from a target is put back, or the workload's
-/// controller has not caught up, or pods of a former revision are left.
+/// Returns what is being rolled out: containers that another controller removed from a target are
+/// injected again, the workload's controller has not caught up, or pods of a former revision remain.
 fn updating(seen: &Observation) -> Option<String> {
     if let Some(target) = &seen.target {
         if let Some(conflict) = &target.conflict {

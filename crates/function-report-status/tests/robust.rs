@@ -1,4 +1,4 @@
-//! Nothing in a request makes the step panic: it is answered, or ends fatally.
+//! No request makes the step panic: it returns a response, or ends fatally.
 
 use function_kit::cases::form;
 use function_report_status::run;

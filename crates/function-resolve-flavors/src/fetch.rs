@@ -12,8 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::kind_of;
 
-/// The bootstrap requirement by which a Composition hands over the platform's
-/// settings.
+/// Bootstrap requirement by which a Composition provides the platform's settings.
 const BOOTSTRAP: &str = "platform";
 /// The requirement by which this step asks for them otherwise.
 const ASKED: &str = "asya-platform";
@@ -62,14 +61,14 @@ pub(crate) fn all(call: &mut Call, flavors: &[FlavorName], platform: &str) -> Op
     })
 }
 
-/// Name of the EnvironmentConfig that the Composition handed over.
+/// Returns the name of the EnvironmentConfig in the Composition's bootstrap requirement.
 pub(crate) fn bootstrap_name(call: &Call) -> Option<String> {
     let found = call.bootstrap_requirement(BOOTSTRAP)?;
     found.first().map(|object| name_of(object).to_owned())
 }
 
 impl Fetched {
-    /// Everything that was fetched, in the order of the flavors, the platform's settings last.
+    /// Returns the fetched EnvironmentConfigs, in the order of the flavors, the platform's settings last.
     pub(crate) fn used(&self) -> Vec<UsedEnvironmentConfig> {
         let flavors = self.flavors.iter().flatten();
         let all = flavors.chain(&self.platform);

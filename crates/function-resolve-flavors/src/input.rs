@@ -19,11 +19,11 @@ pub struct Input {
         schemars(with = "Option<actor::platform::Platform>")
     )]
     pub platform: Option<Map<String, Value>>,
-    /// Where the step writes the resolved spec. Default: `XR`.
+    /// Destination of the resolved spec. Default: `XR`.
     pub output: Output,
 }
 
-/// Where the step writes the resolved spec.
+/// Destination of the resolved spec.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Output {

@@ -13,7 +13,7 @@ use crate::fetch::EnvironmentConfig;
 pub(crate) struct Settings {
     /// The settings as they were written.
     pub(crate) document: Map<String, Value>,
-    /// Those of the step's input alone.
+    /// Settings of the step's input alone.
     input: Option<Map<String, Value>>,
     written_in: Written,
 }
@@ -30,7 +30,7 @@ impl Settings {
     /// neither gives any.
     ///
     /// # Errors
-    /// When several objects were handed over, or `data` is not a map.
+    /// If several objects are given, or `data` is not a map.
     pub(crate) fn of(
         found: Vec<EnvironmentConfig>,
         input: Option<Map<String, Value>>,

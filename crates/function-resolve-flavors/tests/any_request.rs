@@ -1,4 +1,4 @@
-//! Whatever a request holds, the step answers, and always in the same way.
+//! The step returns a response for every request, and always the same one.
 
 use function_kit::cases::{any, form};
 use proptest::prelude::*;

@@ -35,11 +35,11 @@ pub struct Conflict {
     pub first: String,
     /// The name of the layer that sets it again.
     pub second: String,
-    /// Why the two cannot be merged.
+    /// Reason for which the two cannot be merged.
     pub kind: ConflictKind,
 }
 
-/// Why two values of one field cannot be merged.
+/// Reason for which two values of one field cannot be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConflictKind {
     /// Both are scalars (string, number, boolean or null); that they may be equal is no excuse.

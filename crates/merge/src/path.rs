@@ -1,4 +1,4 @@
-//! Where in a document something is.
+//! Paths of fields in a document.
 
 use std::fmt;
 

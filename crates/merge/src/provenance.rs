@@ -1,4 +1,4 @@
-//! Where each leaf of a merged document came from.
+//! Source of each leaf of a merged document.
 
 use std::collections::BTreeMap;
 

@@ -21,7 +21,7 @@ const CLAIM_LABELS: [&str; 2] = ["crossplane.io/claim-name", "crossplane.io/clai
 /// crossplane-runtime.
 const NAMED_IN_MESSAGES: usize = 3;
 
-/// Why Crossplane cannot apply a desired object.
+/// Reason for which Crossplane cannot apply a desired object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ComposeError {
     /// It has no kind.

@@ -11,7 +11,7 @@ pub const RESOURCE_NAME: &str = "crossplane.io/composition-resource-name";
 /// The label that names the XR, on itself and on everything composed.
 pub const COMPOSITE: &str = "crossplane.io/composite";
 
-/// Where Crossplane keeps its own things in an XR.
+/// Location of Crossplane's own fields in an XR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Machinery {
     /// Under `spec.crossplane`: every XR of a v2 XRD.
@@ -39,7 +39,7 @@ pub struct Composite {
     uid: String,
 }
 
-/// Why an object cannot be rendered as an XR.
+/// Reason for which an object cannot be rendered as an XR.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompositeError {
     /// It has no kind or no API version.
@@ -94,7 +94,7 @@ impl Composite {
         &self.object
     }
 
-    /// Where Crossplane keeps its own things in it.
+    /// Returns the location of Crossplane's own fields in it.
     pub fn machinery(&self) -> Machinery {
         self.machinery
     }
@@ -164,7 +164,7 @@ impl Composite {
         conditions
     }
 
-    /// How the XR refers to a composed object.
+    /// Returns the reference of the XR to a composed object.
     pub(crate) fn reference(&self, composed: &Object) -> Value {
         let mut reference = json!({
             "apiVersion": composed.api_version(),
@@ -182,13 +182,13 @@ impl Composite {
 /// A composed object that exists already.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Observed {
-    /// Which composed resource it is.
+    /// Name of its composed resource.
     pub(crate) resource_name: String,
     /// The object.
     pub(crate) object: Object,
 }
 
-/// Why an object cannot be one that this XR composed.
+/// Reason for which an object cannot be one that this XR composed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObservedError {
     /// It lacks the annotation with the name of its composed resource.

@@ -85,7 +85,7 @@ pub(crate) struct RequiredSchema {
     pub(crate) kind: String,
 }
 
-/// Why an object is no Composition that can be run, or not this XR's.
+/// Reason for which an object is no Composition that can be run, or not this XR's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompositionError {
     /// A field is missing or does not have its type.

@@ -20,7 +20,7 @@ pub(crate) struct Condition {
     pub(crate) message: String,
     /// 0 where it is not known.
     pub(crate) observed_generation: i64,
-    /// When it last changed.
+    /// Time of the last change.
     pub(crate) since: Option<String>,
 }
 

@@ -34,7 +34,7 @@ const CAPABILITIES: [Capability; 5] = [
     Capability::RequiredSchemas,
 ];
 
-/// Why the pipeline ended before its end.
+/// Reason for which the pipeline ended early.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
     /// A function returned a Fatal result.
@@ -85,7 +85,7 @@ impl EngineError {
     }
 }
 
-/// Everything that functions can observe or require.
+/// Objects that functions can observe or require.
 #[derive(Debug)]
 pub(crate) struct World<'a> {
     /// The XR and what it composed before.

@@ -46,7 +46,7 @@ use composite::Observed;
 use engine::World;
 use store::Store;
 
-/// Everything that rendering one XR depends on.
+/// Inputs of the rendering of one XR.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inputs {
     /// The XR.
@@ -64,7 +64,7 @@ pub struct Inputs {
     pub context: Map<String, Value>,
 }
 
-/// Why an XR cannot be rendered.
+/// Reason for which an XR cannot be rendered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RenderError {
     /// The Composition is not one for this XR.

@@ -41,9 +41,8 @@ impl Schemas {
         self.documents.push(schemas);
     }
 
-    /// What Crossplane answers to a selector: the kind's schema with everything
-    /// that it refers to put in its place; an empty one for a kind that no
-    /// document describes.
+    /// Returns Crossplane's response to a selector: the kind's schema with all references resolved; an
+    /// empty one for a kind that no document describes.
     pub(crate) fn select(&self, selector: &SchemaSelector) -> Schema {
         let found = self
             .described

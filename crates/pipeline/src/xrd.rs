@@ -12,7 +12,7 @@ const GROUP: &str = "apiextensions.crossplane.io";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Xrd(Object);
 
-/// Why an XRD does not apply to an XR.
+/// Reason for which an XRD does not apply to an XR.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum XrdError {
     /// The object is something else.
@@ -60,7 +60,7 @@ impl Xrd {
         }
     }
 
-    /// Where Crossplane keeps its own things in XRs of this definition. A v1
+    /// Returns the location of Crossplane's own fields in XRs of this definition. A v1
     /// definition without scope is a legacy one.
     pub fn machinery(&self) -> Machinery {
         match self.0.get(&["spec", "scope"]).and_then(Value::as_str) {

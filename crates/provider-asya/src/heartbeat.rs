@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior};
 
-/// When a controller counts as stuck.
+/// Limits after which a controller counts as stuck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Interval of the beats of a controller.
@@ -88,7 +88,7 @@ impl Heartbeat {
         }
     }
 
-    /// Which controller is stuck, as a message; none where all work.
+    /// Returns which controller is stuck, as a message; none if all work.
     pub fn problem(&self) -> Option<String> {
         self.problem_at(Instant::now())
     }

@@ -51,7 +51,7 @@ pub struct LeaderElection {
     observed: Option<ObservedLease>,
 }
 
-/// Why a lease is no longer held.
+/// Reason for which a lease is no longer held.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseLost {
     /// Another replica holds it.

@@ -1,4 +1,4 @@
-//! When an object is reconciled next.
+//! Time of an object's next reconcile.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::timings::Timings;
 /// Annotation with an object's own poll interval, as a Go duration.
 pub const POLL_INTERVAL: &str = "crossplane.io/poll-interval";
 
-/// When an object is reconciled next.
+/// Time of an object's next reconcile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requeue {
     /// When it changes.

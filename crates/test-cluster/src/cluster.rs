@@ -182,7 +182,7 @@ impl Cluster {
         )
     }
 
-    /// Where its processes keep what they need, and write their logs.
+    /// Returns the folder with the data and logs of its processes.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -1,4 +1,4 @@
-//! Where the real components are, as `cargo xtask real` built them.
+//! Paths of the real components, as `cargo xtask real` built them.
 
 use std::env;
 use std::fs::OpenOptions;

@@ -16,7 +16,7 @@ use crate::rights::{self, Rights};
 use crate::watchdog::Folder;
 use crate::{components, health, objects, openssl, ports, until};
 
-/// Where Crossplane lives.
+/// Namespace of Crossplane.
 pub const NAMESPACE: &str = "crossplane-system";
 
 /// The RBAC manager, and its ServiceAccount.
@@ -25,8 +25,8 @@ const MANAGER: &str = "rbac-manager";
 /// Tests change an actor faster than any user: core would soon delay its reconciliations.
 const PATIENT: [&str; 2] = ["--circuit-breaker-burst", "100000"];
 
-/// How often `core init` is tried: it does not wait until its own kinds are served, and
-/// is started again by the kubelet elsewhere.
+/// Attempts of `core init`: it does not wait until its own kinds are served, and is started again by the
+/// kubelet elsewhere.
 const TRIES: usize = 10;
 
 /// A running core.

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 /// is the status, and the body or null.
 ///
 /// # Errors
-/// When nobody answers.
+/// If the server does not answer.
 pub(crate) async fn ask(
     port: u16,
     (method, path): (&str, &str),

@@ -16,7 +16,7 @@ use crate::{components, health, objects, openssl, ports, until};
 /// The component's name.
 const OPERATOR: &str = "keda-operator";
 
-/// Where KEDA lives.
+/// Namespace of KEDA.
 const NAMESPACE: &str = "keda";
 
 /// A running operator. It listens on loopback only.

@@ -28,7 +28,7 @@ pub mod watchdog;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for anything, by default 2 minutes.
+/// Timeout of everything that a test waits for: 2 minutes.
 pub const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Polls every 50 ms until there is an answer, and returns it.

@@ -12,7 +12,7 @@ use std::process::Command;
 /// Set in the process that is inside.
 const INSIDE: &str = "ASYA_TEST_NAMESPACE";
 
-/// Where the names of hosts are; inside it is a file of the test's own.
+/// File with the names of hosts; inside the namespace it is a file of the test's own.
 const HOSTS: &str = "/etc/hosts";
 
 /// Prepares the namespace: loopback, and `$1` in place of the machine's names of hosts.

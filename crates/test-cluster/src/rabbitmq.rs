@@ -15,8 +15,8 @@ use crate::{http, ports, until, until_within};
 /// The server's own script; that in `sbin` changes the user.
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 
-/// How long a node may take to start: on a machine with other work, and with queues to recover, it can
-/// be a minute.
+/// Timeout of a node's start: on a machine with other work, and with queues to recover, it can
+/// take a minute.
 const START: Duration = Duration::from_mins(3);
 
 /// `guest` and its password of the same name, as HTTP has them.

@@ -12,7 +12,7 @@ use crate::real::{self, Extent};
 use crate::test::{Results, SKIP_REAL_VARIABLE, Totals, heading, stream};
 use crate::workspace::{self, shown};
 
-/// How many cases.
+/// Options of `cargo xtask fuzz`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Mutated requests, each of which goes through every function; the other properties get a

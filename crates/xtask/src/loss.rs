@@ -12,7 +12,7 @@ use crate::{Verdict, real};
 /// Measurement.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// How many messages are sent for each fault
+    /// Number of messages that are sent for each fault
     #[arg(long, default_value_t = 20_000)]
     messages: usize,
     /// One fault alone: nothing, kill-runtime, kill-sidecar, scale-in, kill-broker, reapply or

@@ -84,10 +84,10 @@ enum Task {
     Scale(scale::Options),
 }
 
-/// How a task that did its work ended.
+/// Verdict of a task that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// Nothing is wrong.
+    /// No problem was found.
     Holds,
     /// A check found something, and has printed it.
     Fails,

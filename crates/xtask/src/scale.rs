@@ -14,7 +14,7 @@ use crate::{Verdict, real};
 /// Measurement.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// How many actors there are
+    /// Number of actors
     #[arg(long, default_value_t = 1000)]
     actors: usize,
     /// Measure the Composition of one step alone

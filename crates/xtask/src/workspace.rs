@@ -50,7 +50,7 @@ pub(crate) struct Metadata {
     workspace_members: BTreeSet<String>,
     resolve: Resolve,
     workspace_root: PathBuf,
-    /// Where Cargo puts what it builds.
+    /// Folder of Cargo's output.
     pub(crate) target_directory: PathBuf,
 }
 

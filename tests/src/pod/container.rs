@@ -75,7 +75,7 @@ impl Container {
         }
     }
 
-    /// How often the process was started again.
+    /// Returns the number of restarts of the process.
     pub fn restarts(&self) -> usize {
         self.life().restarts
     }

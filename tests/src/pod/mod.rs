@@ -41,10 +41,10 @@ pub struct Pod {
     startup_probe: Vec<String>,
 }
 
-/// How a pod ended.
+/// End of a pod.
 #[derive(Debug)]
 pub struct Ending {
-    /// How its processes ended, by container.
+    /// Exit statuses of its processes, by container.
     pub processes: Vec<(String, ExitStatus)>,
     /// Standard error of the containers.
     pub log: String,

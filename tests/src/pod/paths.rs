@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Where the rig keeps what is mounted, by path in the container.
+/// Paths of the rig's folders that are mounted, by path in the container.
 pub(super) type Mounts = BTreeMap<String, String>;
 
 /// The text with each path of a mount, or below it, in its place on this machine.

@@ -25,7 +25,7 @@ pub type Images = BTreeMap<String, Image>;
 /// Secrets of the pod's namespace: keys and values, by name.
 pub type Secrets = BTreeMap<String, BTreeMap<String, String>>;
 
-/// How a container's process is started.
+/// Start of a container's process.
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) name: String,
@@ -149,7 +149,7 @@ pub(super) fn make_volumes(
     volumes
 }
 
-/// Where a container's mounts are on this machine.
+/// Returns the paths of a container's mounts on this machine.
 pub(super) fn mounts(container: &Value, volumes: &BTreeMap<String, PathBuf>) -> Mounts {
     let mounts = items(&container["volumeMounts"]).iter();
     mounts

@@ -5,8 +5,8 @@ use tests::stack::Stack;
 use crate::data::{cases, reason, status};
 use tests::live_actor::Live;
 
-/// Nothing is made for a new actor with a mistake in it, also where another one has its name;
-/// what the other has stays as it is.
+/// Checks that no objects are created for a new actor with a mistake in it, also if another one has its
+/// name; the objects of the other stay as they are.
 pub(crate) async fn check_all(stack: &Stack, other: &Live<'_>) {
     let before = other.objects().await;
     for (index, case) in cases("new_actors.yaml").iter().enumerate() {

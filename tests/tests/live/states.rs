@@ -33,7 +33,7 @@ const NARROW: [&str; 10] = [
     "DIRECTION",
 ];
 
-/// Those that `-o wide` adds.
+/// Columns that `-o wide` adds.
 const WIDE: [&str; 5] = ["WORKLOAD", "TRANSPORT", "SCALING", "QUEUED", "PROCESSING"];
 
 /// Core's own, which come last and of which the one before the last is wide.
@@ -79,7 +79,7 @@ pub(crate) async fn check(live: &Live<'_>, state: &Value) {
     check_columns(live, reason, expected).await;
 }
 
-/// Which columns there are, in which order, and none twice.
+/// Checks the columns and their order.
 pub(crate) async fn check_heads(live: &Live<'_>) {
     let wide = [&NARROW[..], &WIDE, &OF_CORE].concat();
     let is_narrow = |name: &&str| !WIDE.contains(name) && *name != "COMPOSITIONREVISION";

@@ -124,7 +124,7 @@ impl Fleet {
     }
 }
 
-/// Those of the route, in its order, then the ends.
+/// Returns the actors of the route, in its order, then the ends.
 fn actors() -> impl Iterator<Item = &'static str> {
     STEPS.into_iter().chain(ENDS)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// How often each message has come to an end, read from what the end actors write.
+/// Number of times that each message has come to an end, read from the files of the end actors.
 pub(crate) struct Ledger {
     run: String,
     succeeded: Vec<u32>,
@@ -19,13 +19,13 @@ pub(crate) struct Ledger {
 /// Totals of the messages of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Count {
-    /// Those that the broker has confirmed, or that arrived.
+    /// Messages that the broker has confirmed, or that arrived.
     pub(crate) sent: usize,
     /// Messages among these that were lost.
     pub(crate) lost: usize,
-    /// Those that came to an end more than once.
+    /// Messages that came to an end more than once.
     pub(crate) doubled: usize,
-    /// Those that came to the error end.
+    /// Messages that came to the error end.
     pub(crate) failed: usize,
 }
 
@@ -83,7 +83,7 @@ impl Ledger {
         }
     }
 
-    /// How many messages have come to an end at least once.
+    /// Returns the number of messages that have come to an end at least once.
     pub(crate) fn arrived(&self) -> usize {
         (0..self.succeeded.len())
             .filter(|number| self.times(*number) > 0)

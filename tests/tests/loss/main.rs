@@ -20,11 +20,11 @@ use faults::Fault;
 use fleet::Fleet;
 use ledger::{Count, Ledger};
 
-/// How long nothing may arrive until the messages that are missing count as lost. Longer than the
+/// Time without arrivals after which the messages that are missing count as lost. Longer than the
 /// broker needs to start.
 const SILENCE: Duration = Duration::from_mins(2);
 
-/// How many messages for each fault, by default.
+/// Number of messages for each fault, by default.
 const MESSAGES: usize = 20_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

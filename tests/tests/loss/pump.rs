@@ -10,11 +10,10 @@ use tests::mesh::{EXCHANGE, STEPS, envelope};
 
 use crate::ledger::Ledger;
 
-/// How many messages are on their way at most, so that faults meet queues that are neither empty nor
-/// ever longer.
+/// Most messages on their way, so that faults meet queues that are neither empty nor ever longer.
 const ON_THE_WAY: usize = 400;
 
-/// How many messages the broker confirms at once.
+/// Number of messages that the broker confirms at once.
 const BATCH: usize = 50;
 
 const PAUSE: Duration = Duration::from_millis(10);

@@ -11,7 +11,7 @@ use tests::caller::Caller;
 use tests::mesh::{ENDS, Flavor, Mesh, Rendered, STEPS, Transport};
 use tests::pod::{Pod, RUNTIME, SIDECAR};
 
-/// How long a call continues after SIGTERM.
+/// Time for which a call continues after SIGTERM.
 const HELD_ON: Duration = Duration::from_millis(300);
 
 /// One pod of each actor.
@@ -51,7 +51,7 @@ impl Pods {
         }
     }
 
-    /// Everything that the pods have written.
+    /// Returns the output of all pods.
     fn written(&self) -> String {
         let of_pod = |(actor, pod): (&String, &Pod)| {
             [SIDECAR, RUNTIME].map(|container| {
@@ -135,7 +135,7 @@ async fn check_the_whole_way(pods: &Pods, id: &str) {
     assert!(pods.written_about("x-sump", id).is_empty());
 }
 
-/// It goes no further than to the actor that fails on it, and to the sump.
+/// Checks that the message goes no further than to the actor that fails on it, and to the sump.
 async fn check_a_failure(pods: &Pods, id: &str) {
     let arrived = pods.until_at("x-sump", id).await;
     assert_eq!(arrived["outcome"], "failed");

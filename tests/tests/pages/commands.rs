@@ -206,7 +206,7 @@ fn is_like(expected: &[&str], found: &[&str]) -> bool {
     }
 }
 
-/// Where the commands of a page run.
+/// Folder in which the commands of a page run.
 struct Folder {
     folder: TempDir,
 }

@@ -64,7 +64,7 @@ fn every_page_is_reached_from_the_first() {
     assert!(missing.is_empty(), "nothing leads to {missing:?}");
 }
 
-/// Where the links of a page lead.
+/// Returns the targets of a page's links.
 fn links(page: &Page) -> Vec<String> {
     let mut links = Vec::new();
     for line in page.prose() {

@@ -75,7 +75,7 @@ fn every_manifest_is_valid() {
     assert!(judged >= 15, "only {judged} actors were found");
 }
 
-/// Whoever copies the page's scrape job has what `install/` holds for those who have one.
+/// The scrape job of the page has the same relabelling as the file in `install/`.
 #[test]
 fn relabelling_is_the_same_on_the_page_and_in_its_file() {
     const KEY: &str = "metric_relabel_configs";

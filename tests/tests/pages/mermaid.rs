@@ -38,7 +38,7 @@ const TEXT_LINKS: [(&str, &str); 3] = [("-. ", " .->"), ("-- ", " -->"), ("== ",
 /// Messages of a sequence, longer arrows first.
 const ARROWS: [&str; 8] = ["-->>", "->>", "-->", "--x", "--)", "->", "-x", "-)"];
 
-/// Blocks of a sequence that end with `end`, and the word that divides them.
+/// Blocks of a sequence that end with `end`, and the keyword that divides them.
 const BLOCKS: [(&str, &str); 5] = [
     ("alt", "else"),
     ("break", ""),

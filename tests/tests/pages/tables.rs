@@ -209,7 +209,7 @@ fn names_of_env(document: &Value, names: &mut BTreeSet<String>) {
                 let variables = value.as_array().filter(|_| key == "env");
                 for variable in variables.into_iter().flatten() {
                     let name = variable["name"].as_str().unwrap_or_default();
-                    // Cases also give such that only they know, to see them passed on.
+                    // Cases also set variables of their own, to check that they are passed on.
                     if VARIABLES.iter().any(|listed| listed.name == name) {
                         names.insert(name.to_owned());
                     }

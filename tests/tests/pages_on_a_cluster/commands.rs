@@ -16,7 +16,7 @@ use tests::program::{self, repository};
 
 use crate::{cluster_with_every_kind, is_inside};
 
-/// kubectl, which asks nobody where the one that would answer is not there.
+/// Stand-in for kubectl: commands that need a component which is missing here are only parsed.
 const KUBECTL: &str = r#"#!/bin/sh
 syntax() { "$KUBECTL" "$@" --help > /dev/null; }
 case "$1" in
@@ -64,7 +64,7 @@ async fn every_command_of_a_setup_runs() {
     assert_eq!(*template, "spec:\n  deletionPolicy: Orphan\n");
 }
 
-/// Where commands are typed.
+/// Environment in which commands are run.
 struct Desk {
     /// The programs that are found before all others.
     programs: TempDir,

@@ -1,5 +1,5 @@
-//! What krew and Homebrew do with the files that a release has for them, by their documented rules:
-//! neither can be had as a package here, so their steps are done by hand.
+//! Installation of a release by krew and Homebrew, by their documented rules: neither is available as a
+//! package here, so the tests perform their steps.
 
 use std::fs;
 use std::io::Read as _;
@@ -60,8 +60,8 @@ pub(crate) fn krew_install(
     installed
 }
 
-/// What Homebrew defines for a formula, as far as ours uses it: blocks of other systems are skipped,
-/// and what `install` does lands in the folder of `PREFIX`, next to the unpacked archive.
+/// Definitions that Homebrew provides for a formula, as far as ours uses them: blocks of other systems
+/// are skipped, and `install` writes to the folder of `PREFIX`, next to the unpacked archive.
 const HOMEBREW: &str = include_str!("../../release/homebrew.rb");
 
 /// Installs the CLI by the formula for Linux on amd64, with Ruby.

@@ -24,7 +24,7 @@ use tests::stack::Stack;
 /// The registry that the manifests of the test's release name.
 const REGISTRY: &str = "registry.example.org/asya";
 
-/// Where the test's release would be downloaded.
+/// URL from which the test's release would be downloaded.
 const SOURCE: &str = "https://git.example.org/team/asya";
 
 /// A folder with a release, which `cargo xtask release` sets.
@@ -186,9 +186,8 @@ fn homebrew_installs_the_cli_from_its_formula() {
     }
 }
 
-/// What `cargo xtask release` runs on what it has written: packages are installed with the release's
-/// own manifest, of which not a byte is changed. Core is told to pull from loopback in place of
-/// the registry that the release names, as mirrors are set up.
+/// The packages of `cargo xtask release` install with the release's own manifest, byte for byte. Core
+/// pulls from loopback in place of the registry that the release names, as with a mirror.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a release: cargo xtask release --dry-run VERSION"]
 async fn a_release_installs_with_its_own_manifest() {

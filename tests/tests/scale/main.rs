@@ -31,14 +31,14 @@ use world::World;
 /// Flags of core.
 const CORE: [&str; 0] = [];
 
-/// How many actors, by default.
+/// Number of actors, by default.
 const ACTORS: usize = 1000;
 
-/// How long nothing is done before the quiet time: longer than core's resync
-/// interval, so that each actor was reconciled while nothing changed.
+/// Time without changes before the quiet time: longer than core's resync interval, so that each actor was
+/// reconciled while nothing changed.
 const SETTLING: Duration = Duration::from_secs(75);
 
-/// How long the quiet time is watched: each actor is reconciled once.
+/// Duration of the quiet time: each actor is reconciled once.
 const QUIET: Duration = Duration::from_mins(1);
 
 /// Prints the tables of `docs/performance.md` for the Composition of six steps. `ASYA_SCALE_ACTORS` is

@@ -83,7 +83,7 @@ impl Phase {
     }
 }
 
-/// By how much counters have grown, of those that have.
+/// Returns the increase of each counter that has increased.
 fn grown(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let grown = after.iter().map(|(name, after)| {
         let before = before.get(name).copied().unwrap_or_default();

@@ -9,7 +9,7 @@ use tests::metrics;
 
 use crate::world::World;
 
-/// How long the API server may take to answer with its metrics. It is busier than it is in any other test.
+/// Timeout of the API server's metrics. It is busier than it is in any other test.
 const TIMEOUT: Duration = Duration::from_mins(15);
 
 /// Counters of all programs.

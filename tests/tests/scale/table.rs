@@ -17,7 +17,7 @@ pub(crate) fn all(phases: &[Cost], actors: usize) -> String {
     .join("\n")
 }
 
-/// How often what was done.
+/// Returns the table of counts by phase.
 fn counts(phases: &[Cost], actors: usize) -> String {
     let mut rows = vec![row("", phases, |cost| cost.name.to_owned()), rule(phases)];
     rows.push(row("Wall time", phases, |cost| {

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::world::World;
 
-/// How long all of them may take. A machine that is busy with other work needs many times what an idle
+/// Time limit for all of them. A machine that is busy with other work needs many times what an idle
 /// one does.
 const TIMEOUT: Duration = Duration::from_mins(90);
 

@@ -18,7 +18,7 @@ pub(crate) const RELEASE: &str = "RELEASE";
 /// The flavor that all actors name.
 const FLAVOR: &str = "everyones";
 
-/// How many actors are applied at the same time.
+/// Number of actors that are applied at the same time.
 const AT_ONCE: usize = 8;
 
 /// A cluster with everything, and a broker.
@@ -27,7 +27,7 @@ pub(crate) struct World {
     // What needs the API server ends before it does.
     pub(crate) stack: Stack,
     _moto: Moto,
-    /// How many actors there are to be.
+    /// Number of actors that the test creates.
     pub(crate) actors: usize,
 }
 

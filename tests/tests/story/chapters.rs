@@ -295,7 +295,7 @@ async fn deployment(live: &Live<'_>) -> Value {
     json!(deployments.get(&live.name).await.expect("a Deployment"))
 }
 
-/// How many pods are asked for.
+/// Returns the number of pods that the Deployment asks for.
 async fn replicas(live: &Live<'_>) -> u64 {
     let found = deployment(live).await;
     found["spec"]["replicas"].as_u64().expect("a number")

@@ -34,7 +34,7 @@ impl Kubelet {
         }
     }
 
-    /// How many pods an actor has.
+    /// Returns the number of an actor's pods.
     pub(crate) async fn count(&self, actor: &str) -> usize {
         let of_actor = ListParams::default().labels(&format!("asya.sh/actor={actor}"));
         self.pods.list(&of_actor).await.expect("a list").items.len()

@@ -16,7 +16,7 @@ use tests::stack::Stack;
 use crate::fail;
 use crate::kubelet::Kubelet;
 
-/// How long anything may take: core reads flavors once a minute, and later after errors.
+/// Timeout of everything: core reads flavors once a minute, and later after errors.
 pub(crate) const TIMEOUT: Duration = Duration::from_mins(3);
 
 /// A cluster with everything, and brokers.
@@ -91,7 +91,7 @@ impl World {
         answer["routed"] == true
     }
 
-    /// How many messages wait in an actor's queue, which stay there.
+    /// Returns the number of messages that wait in an actor's queue, which stay there.
     pub(crate) async fn waiting(&self, actor: &str) -> usize {
         let request = json!({"count": 10, "ackmode": "ack_requeue_true", "encoding": "auto"});
         let path = format!("queues/%2F/asya-{actor}/get");

@@ -31,9 +31,9 @@
 //! workload.
 //!
 //! # Conflicts
-//! What was applied and is missing was removed by another controller: that is counted in
-//! [`AtProvider::conflict_count`] and put back after a while that doubles; after more
-//! than [`CONFLICTS_MAX`] the provider stops until the spec changes. A quiet hour
+//! Injected fields that are missing were removed by another controller: that is counted in
+//! [`AtProvider::conflict_count`], and they are applied again after a delay that doubles; after more
+//! than [`CONFLICTS_MAX`] conflicts the provider stops until the spec changes. A quiet hour
 //! ([`QUIET_SECONDS`]) starts the count anew.
 //!
 //! # Conditions
@@ -65,7 +65,7 @@ pub const ADAPTER_RESOURCE_NAME: &str = "adapter";
 pub const TARGET_RESOLVED: &str = "TargetResolved";
 /// Condition of the object: the target's pods can be killed while they work. `True` if that is so.
 pub const GRACE_PERIOD_TOO_SHORT: &str = "GracePeriodTooShort";
-/// How often another controller may undo a binding before the provider stops.
+/// Number of times that another controller may undo a binding before the provider stops.
 pub const CONFLICTS_MAX: u32 = 5;
 /// Seconds without a conflict after which they are counted anew.
 pub const QUIET_SECONDS: u64 = 3600;
@@ -103,7 +103,7 @@ pub struct ForProvider {
     /// Workload to bind to, in this object's namespace, by group and kind in any served version. If
     /// it changes, the additions are removed from the former target first.
     pub target_ref: ObjectReference,
-    /// Where adapter and sidecar run.
+    /// Placement of adapter and sidecar.
     pub strategy: Strategy,
     /// Additions to the pods of the target with strategy `Inject`: containers named `asya-…`,
     /// volumes, image pull secrets, labels and annotations.
@@ -120,7 +120,7 @@ pub struct ForProvider {
     pub minimum_grace_period_seconds: Option<u64>,
 }
 
-/// Where adapter and sidecar of a bound actor run, decided.
+/// Placement of adapter and sidecar of a bound actor, decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Strategy {

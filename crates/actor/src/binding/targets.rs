@@ -28,7 +28,7 @@ pub struct TargetKind {
     pub own_scaler: Option<&'static str>,
 }
 
-/// Where adapter and sidecar of a bound actor run.
+/// Placement of adapter and sidecar of a bound actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum BindingStrategy {
@@ -41,7 +41,7 @@ pub enum BindingStrategy {
     Adapter,
 }
 
-/// How containers can be added to the pods of a kind.
+/// Support for adding containers to the pods of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Injection {
     /// They can, and stay.
@@ -71,10 +71,10 @@ impl TargetKind {
             .find(|row| row.group == group && row.kind == kind)
     }
 
-    /// Where adapter and sidecar run.
+    /// Returns the placement of adapter and sidecar.
     ///
     /// # Errors
-    /// The reason for which it cannot be where the actor wants it.
+    /// The reason for which the kind does not support the requested placement.
     pub fn strategy(&self, asked: BindingStrategy) -> Result<Strategy, &'static str> {
         match (asked, self.injection) {
             (BindingStrategy::Auto, _) => Ok(self.default_strategy),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Entry {
     /// The rule that is broken, in a line.
     pub title: &'static str,
-    /// How it comes about.
+    /// Its cause.
     pub cause: &'static str,
     /// A piece of a document that breaks the rule.
     pub example: &'static str,

@@ -21,7 +21,7 @@ pub enum Source {
 }
 
 impl fmt::Display for Source {
-    /// As a message names it.
+    /// Writes the source as messages name it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Actor => f.write_str("the actor"),

@@ -21,9 +21,9 @@ pub(crate) use location::{original_index, removed_from};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
-    /// Which rule is broken.
+    /// Rule that is broken.
     pub code: Code,
-    /// How bad it is; not written where it is an error.
+    /// Severity; not written if it is an error.
     #[serde(default, skip_serializing_if = "Severity::is_error")]
     pub severity: Severity,
     /// The document that the field is in.
@@ -41,7 +41,7 @@ pub struct Diagnostic {
     pub help: Option<String>,
 }
 
-/// How bad a diagnostic is.
+/// Severity of a diagnostic.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -101,7 +101,7 @@ impl Diagnostic {
         }
     }
 
-    /// Something worth knowing at `location`.
+    /// Creates an informational diagnostic at `location`.
     pub fn info(code: Code, location: Location, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Info,

@@ -158,9 +158,9 @@ fn scaled(before: &AtProvider, desired: Option<u32>, now: Time) -> Option<LastSc
     })
 }
 
-/// What is wrong with the pods: the first reason that is true of any of them. Where they
-/// differ in their message, the previous message stays; else that of most pods is used,
-/// then the alphabet.
+/// Returns the signal of the pods: the first reason that applies to any of them. If their messages
+/// differ, the previous message is kept; else the one of most pods is used, then the first in
+/// alphabetical order.
 fn signal_of(pods: &[PodView<'_>], before: Option<&Signal>, now: Time) -> Option<Signal> {
     let found: Vec<(usize, StatusReason, Finding)> = pods.iter().filter_map(signal::of).collect();
     let (first, reason) = found

@@ -1,4 +1,4 @@
-//! What is known of an actor beside its pods.
+//! Facts about an actor other than its pods.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const NUMBER: &str = "deployment.kubernetes.io/revision";
 /// Label of a Deployment's `ReplicaSet`s and of their pods.
 const HASH: &str = "pod-template-hash";
 
-/// Everything known about an actor at one time.
+/// State of an actor at one time.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
     /// The actor, its workload and its pods' labels.
@@ -28,7 +28,7 @@ pub struct Facts<'a> {
     /// Scalers of the namespace, at least all that scale the workload; none where they
     /// are not known yet.
     pub scalers: Option<Vec<&'a Scaler>>,
-    /// Why an object that a stuck pod mounts is in its way, of those that are.
+    /// Problems of the objects that stuck pods mount; objects without a problem are not in it.
     pub mount_problems: &'a BTreeMap<Mounted, MountProblem>,
 }
 
@@ -111,7 +111,7 @@ pub struct Scaler {
     /// Group, version, kind and name of itself.
     #[serde(flatten)]
     pub itself: ForeignScaler,
-    /// What it scales.
+    /// Workload that it scales.
     pub target: WorkloadReference,
     /// The actor that it belongs to, by its label.
     #[serde(default)]

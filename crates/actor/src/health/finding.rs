@@ -21,8 +21,8 @@ pub(super) struct PodView<'a> {
 /// Problem of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Finding {
-    /// The image that cannot be pulled for a cause that the message does not tell; it may
-    /// be known from before.
+    /// The image that cannot be pulled for a cause that the message does not contain; it may be known
+    /// from before.
     pub(super) vague_of: Option<String>,
     /// The container concerned.
     pub(super) container: Option<String>,

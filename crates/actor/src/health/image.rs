@@ -1,4 +1,4 @@
-//! What kubelets say of images that they cannot pull.
+//! Kubelet messages about images that cannot be pulled.
 
 /// Waiting reasons. Source: Kubernetes, `pkg/kubelet/images`; cri-api, `pkg/errors`.
 pub(super) const REASONS: [&str; 7] = [
@@ -17,11 +17,11 @@ pub(super) const RETRIED: [&str; 2] = ["ErrImagePull", "ImagePullBackOff"];
 /// Prefix of a kubelet's message between two attempts.
 const BACK_OFF: &str = "Back-off pulling image ";
 
-/// Why an image cannot be pulled, in words that stay the same from attempt to attempt,
-/// and whether they are no more than that it cannot.
+/// Returns the cause for which an image cannot be pulled, in a text that does not change from attempt to
+/// attempt, and whether that text names no cause.
 ///
 /// Between two attempts newer kubelets repeat the cause after
-/// `Back-off pulling image "…": ErrImagePull: `, older ones say nothing of it.
+/// `Back-off pulling image "…": ErrImagePull: `, older ones omit it.
 pub(super) fn cause(words: &str) -> (&str, bool) {
     let Some(image) = words.strip_prefix(BACK_OFF) else {
         return (words, words.is_empty());

@@ -138,12 +138,12 @@ pub struct AtProvider {
     pub signal: Option<Signal>,
     /// True once a pod has been ready.
     pub ever_ready: bool,
-    /// Time (RFC 3339) of a scale-up from 0 replicas that is under way. Absent once a pod is ready,
+    /// Time (RFC 3339) of a scale-up from 0 replicas in progress. Absent once a pod is ready,
     /// and once the startup time is over: that of the startup probe of a running container, else
     /// 10 minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starting_since: Option<String>,
-    /// Why no pod is ready any more, as the kubelet reports it. Absent while a pod is ready, while
+    /// Message of the kubelet about pods that are no longer ready. Absent while a pod is ready, while
     /// the actor scales up from 0, and before a pod was ready for the first time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unready: Option<String>,

@@ -24,11 +24,11 @@ pub enum MountedKind {
     Secret,
 }
 
-/// Why such an object cannot be mounted.
+/// Reason for which such an object cannot be mounted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MountProblem {
-    /// It is not there.
+    /// It does not exist.
     Missing,
     /// It is a claim without storage.
     #[serde(rename_all = "camelCase")]

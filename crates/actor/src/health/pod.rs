@@ -180,7 +180,7 @@ view!(
         status: String,
         /// Reason, in CamelCase.
         reason: String,
-        /// Why, in words.
+        /// Message of the condition.
         message: String,
         /// Since when.
         last_transition_time: Option<Time>,
@@ -192,7 +192,7 @@ view!(
     ContainerStatus {
         /// Its name.
         name: String,
-        /// How often it was started again.
+        /// Number of restarts.
         restart_count: u32,
         /// Current state.
         state: ContainerState,
@@ -218,7 +218,7 @@ view!(
     Waiting {
         /// Reason, in CamelCase.
         reason: String,
-        /// Why, in the kubelet's words.
+        /// Message of the kubelet.
         message: String,
     }
 );
@@ -266,7 +266,7 @@ impl Pod {
             .all(|(key, value)| self.metadata.labels.get(key) == Some(value))
     }
 
-    /// Which revision of its workload it was made from.
+    /// Returns the hash of the workload's revision from which it was created.
     pub fn revision(&self) -> Option<&str> {
         let labels = &self.metadata.labels;
         let label = |key| labels.get(key).map(String::as_str);

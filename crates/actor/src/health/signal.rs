@@ -65,7 +65,7 @@ pub(super) fn is_failing(pod: &Pod, timeouts: &HealthTimeouts, now: Time) -> boo
     })
 }
 
-/// When a crash of the pod's will be forgotten, for each container that runs again.
+/// Returns the time at which a crash of the pod is forgotten, for each container that runs again.
 pub(super) fn turns(pod: &Pod, timeouts: &HealthTimeouts) -> impl Iterator<Item = Time> {
     let containers = pod.container_statuses();
     containers.filter_map(|container| settled(container, timeouts))
@@ -117,7 +117,7 @@ fn unpulled(view: &PodView<'_>) -> Option<Finding> {
     })
 }
 
-/// Why there is no node for the pod.
+/// Returns why no node is found for the pod.
 fn unscheduled(view: &PodView<'_>) -> Option<Finding> {
     let scheduled = view.pod.condition("PodScheduled")?;
     let words = match (scheduled.reason.as_str(), scheduled.message.as_str()) {
@@ -128,7 +128,7 @@ fn unscheduled(view: &PodView<'_>) -> Option<Finding> {
     (scheduled.status == "False").then(|| Finding::of_pod(words))
 }
 
-/// How the container crashes: it waits for its next start, has just ended badly, or runs
+/// Returns the crash of the container: it waits for its next start, has just ended badly, or runs
 /// again after crashes, for too short a time to trust it.
 fn crash(container: &ContainerStatus, timeouts: &HealthTimeouts, now: Time) -> Option<String> {
     let before = container.last_state.terminated.as_ref();
@@ -144,14 +144,14 @@ fn crash(container: &ContainerStatus, timeouts: &HealthTimeouts, now: Time) -> O
         .map(end)
 }
 
-/// When a container that runs after a loop of crashes will have run long enough.
+/// Returns the time at which a container that runs after a loop of crashes has run long enough.
 fn settled(container: &ContainerStatus, timeouts: &HealthTimeouts) -> Option<Time> {
     let started = container.state.running.as_ref()?.started_at?;
     let has_looped = container.restart_count >= LOOP && container.last_state.terminated.is_some();
     has_looped.then(|| started.after(timeouts.settle))
 }
 
-/// Why the container cannot be started.
+/// Returns why the container cannot be started.
 fn unstarted(container: &ContainerStatus) -> Option<String> {
     let (reason, words) = waiting_for(container)?;
     if !START.contains(&reason) {
@@ -169,7 +169,7 @@ fn waiting_for(container: &ContainerStatus) -> Option<(&str, &str)> {
     Some((&waiting.reason, &waiting.message))
 }
 
-/// How a container ended. Its last output is at the end of its message.
+/// Returns the end of a container as text. Its last output is at the end of its message.
 fn end(ended: &Terminated) -> String {
     let code = ended.exit_code;
     let how = match ended.reason.as_str() {

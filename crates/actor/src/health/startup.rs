@@ -8,16 +8,16 @@ use super::{AtProvider, LastScale, Time, quote};
 /// Time from a scale-up from 0 to the first ready pod where no startup probe sets one.
 const STARTUP_TIME: Duration = Duration::from_mins(10);
 
-/// A scale-up from 0 that is under way.
+/// Scale-up from 0 in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Startup {
-    /// When replicas were asked for.
+    /// Time of the scale-up.
     pub(super) since: Time,
-    /// When the startup time is over.
+    /// End of the startup time.
     pub(super) deadline: Time,
 }
 
-/// Returns the scale-up from 0 that is under way: replicas are asked for, none was ready since, and
+/// Returns the scale-up from 0 in progress: replicas are asked for, none was ready since, and
 /// the startup time is not over.
 ///
 /// The startup time is that of the startup probe of a container that runs, counted from its start,
@@ -44,7 +44,7 @@ pub(super) fn under_way(
     now.until(deadline).map(|_| Startup { since, deadline })
 }
 
-/// When the startup probe of the pod's last started container gives up.
+/// Returns the time at which the startup probe of the pod's last started container gives up.
 fn probed_until(pod: &Pod) -> Option<Time> {
     let containers = pod.status.container_statuses.iter();
     let ends = containers.filter_map(|status| {
@@ -66,8 +66,8 @@ impl Probe {
     }
 }
 
-/// Why no pod is ready, as the kubelet reports it: the message that most pods have, then the first
-/// in alphabetical order. None if no pod reports a message.
+/// Returns why no pod is ready, as the kubelet reports it: the message that most pods have, then the
+/// first in alphabetical order. None if no pod reports a message.
 pub(super) fn why_unready(pods: &[&Pod]) -> Option<String> {
     let mut messages: Vec<&str> = pods
         .iter()

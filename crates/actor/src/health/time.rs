@@ -41,7 +41,7 @@ impl Time {
         Self(self.0.saturating_add_unsigned(wait.as_secs()))
     }
 
-    /// How long it is until then; none where that is not in the future.
+    /// Returns the time until `then`; none if that is not in the future.
     pub fn until(self, then: Self) -> Option<Duration> {
         let seconds = u64::try_from(then.0.saturating_sub(self.0)).ok()?;
         (seconds > 0).then(|| Duration::from_secs(seconds))

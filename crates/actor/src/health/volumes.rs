@@ -3,7 +3,7 @@
 //! A kubelet that cannot mount a volume reports it in events alone: the pod's containers
 //! stay in `ContainerCreating` without an event. What shows is that the pod does not
 //! become ready to start containers, since volumes come before the sandbox; and the
-//! objects that it mounts can be looked at.
+//! objects that it mounts can be checked.
 
 use super::finding::{Finding, PodView};
 use super::mounted::{MountProblem, Mounted, MountedKind};
@@ -14,12 +14,12 @@ use super::{HealthTimeouts, Time};
 const REASONS: [&str; 2] = ["ImageVolumeMountFailed", "RROUnsupported"];
 /// Waiting reasons of containers whose turn has not come.
 const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
-/// What a scheduler speaks of when no node can have a pod because of its claims.
+/// Word in a scheduler's message when no node fits a pod because of its claims.
 /// Source: Kubernetes, `pkg/scheduler/framework/plugins/volumebinding`.
 const CLAIM: &str = "persistentvolumeclaim";
 
 impl Pod {
-    /// What it mounts and cannot do without, in the order of its volumes.
+    /// Returns the objects that the pod mounts and requires, in the order of its volumes.
     fn mounted(&self) -> impl Iterator<Item = Mounted> {
         let of = |kind, name: &str| Mounted {
             kind,
@@ -82,7 +82,8 @@ impl Pod {
     }
 }
 
-/// What the pod mounts, once it is time to check that.
+/// Returns the objects that the pod mounts, to be checked: none unless it waits for claims or has been
+/// stalled for the inspection timeout.
 pub(super) fn questions(pod: &Pod, timeouts: &HealthTimeouts, now: Time) -> Vec<Mounted> {
     let is_slow = |(since, _): (Time, bool)| since.after(timeouts.inspection) <= now;
     if pod.waits_for_claims() || pod.stalled().is_some_and(is_slow) {
@@ -106,7 +107,7 @@ pub(super) fn turns(pod: &Pod, timeouts: &HealthTimeouts, now: Time) -> Vec<Time
     }
 }
 
-/// What is wrong with the pod's volumes.
+/// Returns the problem of the pod's volumes, if there is one.
 pub(super) fn problem(view: &PodView<'_>) -> Option<Finding> {
     let pod = view.pod;
     if let Some(found) = view.waits_for(&REASONS) {

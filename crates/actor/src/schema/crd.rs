@@ -136,7 +136,7 @@ pub fn usage_crd() -> Value {
     definition
 }
 
-/// How a definition is named and listed.
+/// Names and scope of a definition.
 struct Names {
     kind: &'static str,
     plural: &'static str,

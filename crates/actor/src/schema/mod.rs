@@ -29,7 +29,7 @@ pub use xrd::{legacy_xrd, one_step_xrd, xrd};
 
 use serde_json::Value;
 
-/// The schema of what an actor or a flavor may say: `spec`, or `data`.
+/// Returns the schema of an actor or a flavor: `spec`, or `data`.
 pub fn spec() -> Value {
     structural::of::<crate::spec::Spec>()
 }

@@ -157,7 +157,7 @@ pub(super) fn own_secrets_only(spec: &mut Value) {
     }]);
 }
 
-/// Why a namespaced config may not use the provider's own identity: it has no limits, so
+/// Message for a namespaced config that uses the provider's own identity: it has no limits, so
 /// anyone who may write one would be the provider on every queue of the account.
 const OWN_IDENTITY: &str = "a ProviderConfig uses keys of its own namespace: set 'source: Secret' \
                             with 'secretRef', or use a ClusterProviderConfig, which alone may \

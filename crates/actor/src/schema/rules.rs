@@ -68,7 +68,7 @@ pub(super) fn of_object(legacy: bool) -> Vec<Value> {
     ]
 }
 
-/// Which of its three forms an actor uses.
+/// Adds the rules of the three forms of an actor.
 pub(crate) fn of_spec(schema: &mut Schema) {
     let mut rules = vec![rule(
         "!has(self.workload) || !has(self.workloadRef)",

@@ -10,8 +10,8 @@ use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// Items of a list that does not say how many. The API server estimates what a
-/// rule costs by the longest list there may be, so each needs an end.
+/// Assumed items of a list without `maxItems`. The API server estimates what a rule costs by the longest
+/// list there may be, so each needs an end.
 const LIST_MAX: usize = 1024;
 /// The formats that the API server knows, of those that types come with.
 const FORMATS: [&str; 3] = ["date-time", "int32", "int64"];

@@ -58,8 +58,8 @@ pub fn legacy_xrd() -> Value {
     })
 }
 
-/// What users call the kind. The category holds this kind alone, so that
-/// `kubectl get asya` prints one table.
+/// Returns the `names` of the kind. The category holds this kind alone, so that `kubectl get asya` prints
+/// one table.
 fn names() -> Value {
     json!({
         "kind": KIND,

@@ -64,20 +64,20 @@ pub struct RuntimeAdapter {
     pub resources: Option<Map<String, Value>>,
 }
 
-/// How a bound workload is treated.
+/// Options of the binding to a workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Binding {
-    /// Where adapter and sidecar run. Default: `Auto`.
+    /// Placement of adapter and sidecar. Default: `Auto`.
     pub strategy: BindingStrategy,
     /// If true, the target is scaled too, if the adapter has its own Deployment. Default: false.
     pub scale_target: Option<bool>,
 }
 
 impl Spec {
-    /// Where adapter and sidecar of a bound actor run. None in mode Standalone, and where
-    /// the target's kind is not known or cannot be bound to so.
+    /// Returns the placement of adapter and sidecar of a bound actor. None in mode Standalone, and if
+    /// the target's kind is not known or does not support the strategy.
     pub fn strategy(&self) -> Option<Strategy> {
         let target = self.workload_ref.as_ref()?;
         let kind = TargetKind::find(&target.api_version, &target.kind)?;

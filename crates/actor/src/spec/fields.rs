@@ -6,11 +6,10 @@ use serde_json::{Map, Value};
 /// Fields that a flavor cannot set: they are left out before anything is compared.
 pub const INFRASTRUCTURE: [&str; 3] = ["actor", "transport", "flavors"];
 
-/// Where Crossplane keeps its own things in a v2 XR's spec.
+/// Field of a v2 XR's spec that holds Crossplane's own fields.
 pub const MACHINERY: &str = "crossplane";
 
-/// Where Crossplane keeps its own things in a legacy XR's spec; two of them only
-/// Crossplane 1.
+/// Crossplane's own fields in a legacy XR's spec; two of them only in Crossplane 1.
 /// Source: `apiextensions.crossplane.io/v1` XRDs.
 pub const LEGACY_MACHINERY: [&str; 11] = [
     "claimRef",

@@ -1,4 +1,4 @@
-//! The three ways to say what runs, of which an actor uses one.
+//! Three exclusive forms that define an actor's workload.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ pub(crate) const EXCLUSIVE: [(&str, &str, Option<&str>); 2] = [
 /// The fields that describe how to bind to `workloadRef`, sorted.
 pub(crate) const BINDING_FIELDS: [&str; 2] = ["binding", "runtime"];
 
-/// Which of the three ways a resolved spec uses.
+/// Form of a resolved spec: one of three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// `image`, `handler` and the other pod fields.
@@ -43,7 +43,7 @@ pub enum FormError {
         field: &'static str,
         /// The exclusive form.
         form: &'static str,
-        /// Where it belongs.
+        /// Field in which it belongs.
         instead: &'static str,
     },
     /// A field of mode Binding in an actor that binds to nothing.

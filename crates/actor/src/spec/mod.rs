@@ -159,7 +159,7 @@ pub struct Spec {
     pub workload_ref: Option<WorkloadRef>,
     /// Adapter of a bound workload. Requires `workloadRef`.
     pub runtime: Option<RuntimeAdapter>,
-    /// How to bind to the workload. Requires `workloadRef`.
+    /// Options of the binding. Requires `workloadRef`.
     pub binding: Binding,
 }
 
@@ -232,7 +232,7 @@ pub struct StateProxy {
         schemars(schema_with = "crate::schema::fields::state_proxy_name")
     )]
     pub name: String,
-    /// Where the handler finds the files.
+    /// Mount of the files in the handler's container.
     pub mount: StateMount,
     /// When writes reach the store. Default: `buffered`.
     #[serde(default)]
@@ -245,7 +245,7 @@ pub struct StateProxy {
     pub security_context: Option<Map<String, Value>>,
 }
 
-/// Where a state proxy's files appear.
+/// Mount of a state proxy's files.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateMount {
@@ -307,7 +307,7 @@ pub struct Connector {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueOptions {
-    /// What happens to the queue when the actor is deleted. Default: the platform's
+    /// Deletion policy of the queue when the actor is deleted. Default: the platform's
     /// `queueDeletionPolicy`. Cannot be set in a flavor.
     pub deletion_policy: Option<crate::queue::DeletionPolicy>,
     /// If true, an existing queue without an owner is adopted. Default: false. Cannot be set in a
@@ -376,7 +376,7 @@ impl Spec {
         own.iter().cloned().chain(given).collect()
     }
 
-    /// Where the last variable called `name` of [`Spec::runtime_env`] stands in the spec.
+    /// Returns the path in the spec of the last variable called `name` of [`Spec::runtime_env`].
     pub fn path_in_runtime_env(&self, name: &str) -> FieldPath {
         let in_list = |list: &[&str], env: &[EnvVar]| {
             let index = env.iter().rposition(|variable| variable.name() == name)?;

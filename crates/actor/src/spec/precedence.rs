@@ -15,7 +15,7 @@ use crate::names::{HANDLER_VARIABLE, RUNTIME_CONTAINER};
 
 type Document = Map<String, Value>;
 
-/// How an inline field takes the place of something in a template.
+/// Rule by which an inline field replaces something in a template.
 enum Rule {
     /// The same field of the template is removed.
     Field(&'static str),

@@ -24,7 +24,7 @@ pub struct Resiliency {
     pub non_retryable_errors: Vec<String>,
     /// Retry policies by name, newer form. Policy `default` applies to errors that no rule matches.
     pub policies: BTreeMap<String, Map<String, Value>>,
-    /// Which errors use which policy, newer form; the first match applies.
+    /// Rules that map errors to policies, newer form; the first match applies.
     pub rules: Vec<Map<String, Value>>,
 }
 

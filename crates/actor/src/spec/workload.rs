@@ -68,7 +68,7 @@ impl Workload {
             .collect()
     }
 
-    /// Where the last variable of that name of the template's `asya-runtime` stands in the spec.
+    /// Returns the path in the spec of the last variable of that name of the template's `asya-runtime`.
     pub(super) fn path_in_runtime_env(&self, name: &str) -> Option<FieldPath> {
         let mut containers = self.containers().iter();
         let container = containers

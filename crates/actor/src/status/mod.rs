@@ -49,7 +49,7 @@ pub enum StatusReason {
 }
 
 impl StatusReason {
-    /// All of them: what is well, what is under way, what is wrong.
+    /// All of them: ready ones, transitions, errors.
     pub const ALL: [Self; 18] = [
         Self::Running,
         Self::Napping,

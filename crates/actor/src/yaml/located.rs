@@ -34,12 +34,12 @@ impl From<Location> for Position {
 pub struct Located {
     /// The document.
     pub value: Value,
-    /// Where its fields stand.
+    /// Positions of its fields.
     pub positions: Positions,
 }
 
-/// Where the fields of a document stand. A field of a map is where its key is, an
-/// item of a list is where it begins; what an alias brings in is where the alias is.
+/// Positions of the fields of a document. A field of a map is where its key is, an item of a list is
+/// where it begins; what an alias brings in is where the alias is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Positions {
     own: Position,
@@ -48,7 +48,7 @@ pub struct Positions {
 }
 
 impl Positions {
-    /// Where the field at `path` stands; where there is none, the nearest one that
+    /// Returns the position of the field at `path`; if there is none, of the nearest one that
     /// it would be in.
     pub fn of(&self, path: &FieldPath) -> Position {
         let mut found = self;

@@ -18,7 +18,7 @@ pub enum YamlError {
     Read {
         /// The problem.
         problem: String,
-        /// Where, if that is known.
+        /// Position, if it is known.
         position: Option<Position>,
     },
     /// The value could not be written.

@@ -31,7 +31,7 @@ struct Parser {
     name: &'static str,
     /// A text for the value that we read, which the reference reads too; none where we refuse.
     ours: fn(&str) -> Option<String>,
-    /// What texts of the grammar, and some that are nearly such, consist of.
+    /// Fragments from which texts are generated, both valid ones and near misses.
     fragments: &'static [&'static str],
     /// Texts that are refused on purpose.
     stricter: &'static [Difference],

@@ -21,7 +21,7 @@ pub struct Problem {
     pub variable: String,
     /// Its value, quoted; `not set`, or `***` where it may be secret.
     pub value: String,
-    /// What is allowed.
+    /// Description of the allowed values.
     pub allowed: String,
 }
 
@@ -51,7 +51,7 @@ pub struct Variables<'a> {
     problems: Vec<Problem>,
 }
 
-/// Everything but what RFC 3986 leaves alone.
+/// Characters that are percent-encoded: all but RFC 3986's unreserved ones.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

@@ -1,4 +1,4 @@
-//! What a sidecar is configured with, and how it reads that from its environment.
+//! Configuration of a sidecar, and how it is read from the environment.
 
 mod environment;
 mod resiliency;
@@ -12,33 +12,33 @@ use crate::retry::Retries;
 
 pub use environment::{Problem, Variables};
 
-/// Everything that the program needs.
+/// Settings of the program.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What the worker needs, on any transport.
+    /// Settings of the worker, the same on any transport.
     pub worker: WorkerConfig,
-    /// Where queues are.
+    /// Transport of queues.
     pub transport: TransportConfig,
     /// Names of queues.
     pub queues: QueueNames,
     /// Folder of the runtime's socket.
     pub socket_dir: PathBuf,
-    /// Where `/metrics`, `/healthz` and `/readyz` are served.
+    /// Address that serves `/metrics`, `/healthz` and `/readyz`.
     pub metrics_address: SocketAddr,
-    /// How much is logged.
+    /// Level of the log.
     pub log_level: tracing::Level,
-    /// Where progress is reported.
+    /// URL to which progress is reported.
     pub gateway_url: Option<String>,
-    /// Where spans are exported to; none where they are not.
+    /// Export of spans; none if they are not exported.
     pub traces: Option<TracesConfig>,
 }
 
-/// How spans are exported.
+/// Export of spans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracesConfig {
     /// URL of the collector.
     pub endpoint: String,
-    /// How it is spoken to.
+    /// Protocol of the export.
     pub protocol: OtlpProtocol,
     /// True if a standard variable names the service. Otherwise the actor's name is its name.
     pub is_service_named: bool,
@@ -53,7 +53,7 @@ pub enum OtlpProtocol {
     Grpc,
 }
 
-/// What a worker needs to know, whatever the transport.
+/// Settings of a worker that do not depend on the transport.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
     /// The actor.
@@ -66,25 +66,25 @@ pub struct WorkerConfig {
     pub sump: String,
     /// True if routes end here: nothing is sent on.
     pub is_end_actor: bool,
-    /// How long the handler may take for a message.
+    /// Limit of the handler's time for a message.
     pub timeout: Duration,
-    /// How many messages are processed at a time.
+    /// Number of messages that are processed at a time.
     pub prefetch: u16,
-    /// When results are published.
+    /// Time at which results are published.
     pub publish: PublishFrames,
-    /// Which failures are tried again.
+    /// Retries of failures.
     pub retries: Retries,
-    /// How long to wait for the queue of an actor that no queue receives for. Afterwards the message
+    /// Time to wait for the queue of an actor that no queue receives for. Afterwards the message
     /// fails.
     pub unroutable_grace: Duration,
 }
 
-/// When the results of a generator are published.
+/// Time at which the results of a generator are published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublishFrames {
-    /// When the generator has ended, so that a failure half-way publishes nothing.
+    /// After the generator has ended, so that a failure half-way publishes nothing.
     Complete,
-    /// As they come.
+    /// Each result as soon as it is yielded.
     Eager,
 }
 
@@ -108,12 +108,12 @@ impl QueueNames {
     }
 }
 
-/// Where queues are.
+/// Transport of queues.
 #[derive(Debug, Clone)]
 pub enum TransportConfig {
-    /// At a RabbitMQ broker.
+    /// Queues of a RabbitMQ broker.
     RabbitMq(RabbitMqConfig),
-    /// At Amazon SQS.
+    /// Queues of Amazon SQS.
     Sqs(SqsConfig),
 }
 
@@ -135,7 +135,7 @@ impl TransportConfig {
     }
 }
 
-/// How a RabbitMQ broker is reached.
+/// Connection to a RabbitMQ broker.
 #[derive(Clone)]
 pub struct RabbitMqConfig {
     /// `amqp[s]://user:password@host:port/vhost`, with a user and password that are percent-encoded.
@@ -160,7 +160,7 @@ impl std::fmt::Debug for RabbitMqConfig {
     }
 }
 
-/// How SQS is reached. Credentials are found as every AWS program finds them.
+/// Connection to SQS. Credentials are found as every AWS program finds them.
 #[derive(Debug, Clone)]
 pub struct SqsConfig {
     /// Region of the queues.
@@ -169,8 +169,8 @@ pub struct SqsConfig {
     pub endpoint: Option<String>,
     /// URL of the queue that is consumed, where it is known.
     pub queue_url: Option<String>,
-    /// How long a received message is hidden from others, in seconds.
+    /// Visibility timeout of a received message, in seconds.
     pub visibility_seconds: u32,
-    /// How long one request waits for a message, in seconds.
+    /// Wait time of one request for messages, in seconds.
     pub wait_seconds: u32,
 }

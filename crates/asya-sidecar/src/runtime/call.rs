@@ -32,7 +32,7 @@ impl Drop for AbortOnDrop {
 pub enum Event {
     /// A result, as JSON: `{payload, route, headers}`.
     Downstream(Bytes),
-    /// Something for the gateway, as JSON.
+    /// Data for the gateway, as JSON.
     Upstream(Bytes),
     /// The handler has failed. Nothing follows.
     Failed(Failure),

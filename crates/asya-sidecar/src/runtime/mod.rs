@@ -22,10 +22,10 @@ pub use call::{Call, Event};
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a runtime may take to report its health: it does so also while a call runs.
+/// Timeout of a runtime's health report: it answers also while a call runs.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where a runtime listens.
+/// Socket and ready file of a runtime.
 #[derive(Debug, Clone)]
 pub struct Runtime {
     socket: PathBuf,
@@ -71,14 +71,15 @@ impl Runtime {
         }
     }
 
-    /// Which run of the runtime this is: it writes its ready file anew at each start.
+    /// Returns the start time of the present run of the runtime: it writes its ready file anew at
+    /// each start.
     pub fn incarnation(&self) -> Option<std::time::SystemTime> {
         let file = std::fs::metadata(&self.ready_file).ok()?;
         file.modified().ok()
     }
 
     /// Posts an envelope. Dropping the call closes the connection, by which the runtime notices that
-    /// nobody waits for the answer any more.
+    /// the caller has stopped to wait for the answer.
     ///
     /// # Errors
     /// When there is no runtime, or it goes away before it answers.

@@ -1,4 +1,4 @@
-//! What a connector is configured with, and how it reads that from its environment.
+//! Configuration of a connector, and how it is read from the environment.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
@@ -21,7 +21,7 @@ const PREFIX: &str = "STATE_PREFIX";
 const PATH_STYLE: &str = "STATE_PATH_STYLE";
 const LEVEL: &str = "ASYA_LOG_LEVEL";
 
-/// Where values are.
+/// Kind of store of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreKind {
     /// In a directory.
@@ -30,18 +30,18 @@ pub enum StoreKind {
     S3,
 }
 
-/// Everything that a connector needs.
+/// Settings of a connector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateConfig {
     /// The socket on which it serves.
     pub socket: PathBuf,
-    /// Where values are.
+    /// Store of values.
     pub store: StoreConfig,
-    /// How much is logged.
+    /// Level of the log.
     pub log_level: tracing::Level,
 }
 
-/// Where values are, and how they are reached.
+/// Store of values, with its connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreConfig {
     /// In this directory.
@@ -50,12 +50,12 @@ pub enum StoreConfig {
     S3(S3Config),
 }
 
-/// How a bucket is reached. Credentials are found as every AWS program finds them.
+/// Connection to a bucket. Credentials are found as every AWS program finds them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct S3Config {
     /// The bucket.
     pub bucket: String,
-    /// What keys of objects begin with, before a `/`; may be empty.
+    /// Prefix of object keys, before a `/`; may be empty.
     pub prefix: String,
     /// Region of the bucket.
     pub region: String,

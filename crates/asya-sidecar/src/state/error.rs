@@ -1,8 +1,8 @@
-//! Why an operation on a value failed, and how the runtime learns of it.
+//! Errors of operations on values, and their HTTP responses to the runtime.
 
 use http::StatusCode;
 
-/// Why an operation failed. The runtime makes Python's exception of the status.
+/// Error of an operation. The runtime raises an exception of Python for its status.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StateError {
     /// The key cannot be one: `ValueError`.
@@ -10,7 +10,7 @@ pub enum StateError {
     InvalidKey {
         /// The key as it was given.
         key: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         reason: &'static str,
     },
     /// The request is not one of the protocol: `ValueError`.

@@ -30,7 +30,7 @@ pub use serve::{Socket, serve};
 /// The bytes of a value, piece by piece. After an error nothing follows.
 pub type Body = BoxStream<'static, Result<Bytes, StateError>>;
 
-/// What is known of a value without reading it.
+/// Metadata of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Size in bytes.
@@ -41,7 +41,7 @@ pub struct Entry {
     pub modified: Option<SystemTime>,
 }
 
-/// What is at a key.
+/// Kind of entry at a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stat {
     /// A value.
@@ -50,7 +50,7 @@ pub enum Stat {
     Directory,
 }
 
-/// When a write takes place.
+/// Condition of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// Always.
@@ -73,10 +73,10 @@ pub struct Listing {
 /// Values by key.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Returns whether values can be read and written; says so to the health check.
+    /// Checks that values can be read and written, for the health check.
     async fn check(&self) -> Result<(), StateError>;
 
-    /// What is at a key.
+    /// Returns the kind of entry at a key.
     async fn stat(&self, key: &Key) -> Result<Stat, StateError>;
 
     /// A value.

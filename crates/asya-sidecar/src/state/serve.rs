@@ -40,7 +40,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The largest value of an attribute in a request.
 const MAX_ATTRIBUTE: usize = 64 << 10;
 
-/// How long the rest of a refused request may take to arrive.
+/// Time in which the rest of a refused request must arrive.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// True if there is a value at a key.

@@ -157,7 +157,8 @@ impl Drop for Taken {
     }
 }
 
-/// Nothing here panics with a lock held; if it did, the queue would still be whole.
+/// Locks the queue, also if it is poisoned: no code here panics with a lock held, and the queue would
+/// still be consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-/// What a message carries beside its body, as headers or attributes of the transport.
+/// Headers or attributes that accompany a message's body on the transport.
 pub type Attributes<'a> = &'a [(&'static str, String)];
 
 /// An actor's own queue, and those of other actors by the actors' names.
@@ -28,7 +28,7 @@ pub trait Transport: Send + Sync {
     /// Sends a message to an actor, and returns when the broker is responsible for it.
     ///
     /// # Errors
-    /// When it is not, or nobody knows.
+    /// If it is not, or its state is unknown.
     async fn send(
         &self,
         actor: &str,
@@ -40,7 +40,7 @@ pub trait Transport: Send + Sync {
     /// returns when the broker is responsible for it.
     ///
     /// # Errors
-    /// When it is not, or nobody knows. [`SendError::NoDelay`] where the broker cannot wait that long.
+    /// If it is not, or its state is unknown. [`SendError::NoDelay`] if the broker cannot wait that long.
     async fn send_later(&self, body: Bytes, delay: Duration) -> Result<(), SendError>;
 
     /// Ends the connection. Messages that are neither acknowledged nor given back go back to the queue.
@@ -49,13 +49,13 @@ pub trait Transport: Send + Sync {
     /// Returns whether the broker is connected and the queue there.
     fn is_ready(&self) -> bool;
 
-    /// How often a connection was made after the first one.
+    /// Returns the number of connections after the first one.
     fn reconnects(&self) -> u64 {
         0
     }
 }
 
-/// Why a message was not sent.
+/// Reason for which a message was not sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// No queue receives messages for the actor.
@@ -96,7 +96,7 @@ impl SendError {
 pub struct Delivery {
     /// The envelope, as it was sent.
     pub body: Bytes,
-    /// How it is settled.
+    /// Settlement of the message.
     pub settle: Box<dyn Settle>,
 }
 

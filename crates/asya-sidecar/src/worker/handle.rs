@@ -23,7 +23,7 @@ use crate::transport::Delivery;
 /// A deadline counts as over this long before it is.
 const DEADLINE_MARGIN: Duration = Duration::from_secs(1);
 
-/// What a call has come to.
+/// Outcome of a call of the handler.
 enum Answer {
     /// The handler has ended; its results, less those that are published already.
     Results(Spool, usize),
@@ -170,7 +170,7 @@ impl Worker {
         }
     }
 
-    /// How long the handler may take: its timeout, and no longer than to the message's deadline.
+    /// Returns the time limit of the handler: its timeout, and no longer than to the message's deadline.
     fn limit(&self, envelope: &Envelope, now: Timestamp) -> Duration {
         let timeout = self.config.timeout;
         match envelope.time("deadline_at") {

@@ -17,18 +17,18 @@ use crate::stop::Stop;
 use crate::trace::{Span, Tracer, Untraced};
 use crate::transport::{Backoff, Delivery, Transport};
 
-/// After a call that timed out, how long the runtime may take to cancel it or to end itself. Meanwhile no
-/// message is received: it would wait behind the call that hangs, and time out too.
+/// Time in which the runtime must cancel a call that timed out, or end itself. Meanwhile no message is
+/// received: it would wait behind the call that hangs, and time out too.
 const HANG_LIMIT: Duration = Duration::from_secs(15);
 
-/// Between two looks at a runtime with a call that hangs.
+/// Interval between checks of a runtime with a call that hangs.
 const HANG_PAUSE: Duration = Duration::from_millis(50);
 
 /// Pauses after calls that broke, even if the runtime is ready at once.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What processes an actor's messages.
+/// Worker that processes an actor's messages.
 pub struct Worker {
     config: WorkerConfig,
     transport: Arc<dyn Transport>,
@@ -55,7 +55,7 @@ impl std::ops::Deref for Work<'_> {
     }
 }
 
-/// How a delivery came to its end.
+/// End of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// It is settled.

@@ -55,7 +55,7 @@ impl Worker {
         published: usize,
     ) -> Result<(), Abandoned> {
         if spool.is_empty() && published == 0 {
-            // Nothing to pass on: the message itself has come to its end.
+            // No results: the message's route ends here.
             let mut envelope = request.clone();
             envelope.route.curr = String::new();
             let finished = self.finished(envelope);

@@ -29,7 +29,7 @@ use test_cluster::until_within;
 
 use process::Program;
 
-/// How long anything may take that a test waits for.
+/// Timeout of everything that a test waits for.
 pub const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A pod: a folder for the socket, and what runs beside it.

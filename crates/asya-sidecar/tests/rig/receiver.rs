@@ -64,7 +64,7 @@ impl Receiver {
         }
     }
 
-    /// What was posted so far.
+    /// Returns the reports that were posted so far.
     pub fn posted(&self) -> Vec<Posted> {
         self.posted.lock().expect("no panic").clone()
     }

@@ -195,7 +195,7 @@ impl Handler {
         stream
     }
 
-    /// What the lines leave in `result`, or the type of the exception that they raise.
+    /// Returns the value that the lines assign to `result`, or the type of the exception that they raise.
     pub fn run(&self, mount: &str, lines: &str) -> Result<Value, String> {
         result(self.begin(mount, lines))
     }

@@ -1,9 +1,9 @@
-//! What handlers do with files, whatever store is behind them.
+//! File operations of handlers, the same for every store.
 
 /// A line of Python that a handler runs with `state` as an empty directory of its own, and `result` as
 /// JSON.
 pub struct Case {
-    /// What it shows.
+    /// Condition or result that the case shows.
     pub reason: &'static str,
     pub lines: &'static str,
     pub result: &'static str,

@@ -93,8 +93,7 @@ pub struct Outcome {
     pub test: ActorTest,
     /// Expectations that do not hold; empty if the case passed.
     pub failures: Vec<Failure>,
-    /// What the steps report: errors of a refused actor, or diagnostics in the conditions of a
-    /// rendered one.
+    /// Errors of a refused actor, or diagnostics in the conditions of a rendered one.
     pub reported: Reported,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a document is a part of another.
+//! Subset check: mismatches between an expectation and a document.
 
 use merge::Segment;
 use serde_json::{Map, Value};
@@ -20,10 +20,10 @@ pub(super) struct Mismatch {
     pub(super) problem: String,
 }
 
-/// Everything by which `expected` is not a part of `found`.
+/// Returns the differences for which `expected` is not a part of `found`.
 ///
-/// Of a map each key must be there, with the expected value in it; `null` stands for a
-/// key that does not exist. Of a list each item must be there, in any order. Everything
+/// Each key of a map must exist, with the expected value in it; `null` stands for a
+/// key that does not exist. Each item of a list must exist, in any order. Everything
 /// else must be equal; whole numbers may be written with a fraction of zero.
 pub(super) fn mismatches(expected: &Value, found: &Value) -> Vec<Mismatch> {
     let mut mismatches = Vec::new();

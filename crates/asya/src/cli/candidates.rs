@@ -61,8 +61,8 @@ fn of_cluster(kind: &str) -> Vec<CompletionCandidate> {
 /// The names alone, as the output of `kubectl get`.
 const NAMES: &str = "jsonpath={range .items[*]}{.metadata.name}{\"\\n\"}{end}";
 
-/// What `kubectl_complete-asya` prints for the words after `kubectl asya`, of which the last is being
-/// typed: a candidate per line, with its help after a tab, then what kubectl does with them.
+/// Returns the output of `kubectl_complete-asya` for the words after `kubectl asya`, of which the last is
+/// being typed: a candidate per line, with its help after a tab, then the directive for kubectl.
 pub fn for_kubectl(words: impl Iterator<Item = OsString>) -> String {
     let mut command = Program::Kubectl.command();
     let mut words: Vec<OsString> = std::iter::once("kubectl-asya".into())

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::inputs::{Cluster, Scope};
 use crate::operate::Order;
 
-/// What the commands with a Job have in common.
+/// Options of the commands that run a Job.
 #[derive(Debug, Args)]
 pub struct JobOptions {
     /// Namespace of the actor (default: that of the kubeconfig)
@@ -100,7 +100,7 @@ pub struct Send {
     #[arg(long, value_name = "ACTOR,…", value_delimiter = ',')]
     pub next: Vec<String>,
 
-    /// What the Job takes.
+    /// Options of the Job.
     #[command(flatten)]
     pub job: JobOptions,
 }
@@ -115,12 +115,12 @@ pub struct Send {
         A Job with the image, environment and service account of the actor's sidecar does it.\n\n\
         Exit status: 0 done, 1 there is no such message, or the broker refuses it, 2 kubectl failed")]
 pub struct DeadLetters {
-    /// What to do with them.
+    /// Command on the dead letters.
     #[command(subcommand)]
     pub command: DeadLettersCommand,
 }
 
-/// What to do with dead letters.
+/// Commands on dead letters.
 #[derive(Debug, Subcommand)]
 pub enum DeadLettersCommand {
     /// Show a table of dead letters; they stay
@@ -140,7 +140,7 @@ pub struct Peek {
     #[arg(value_name = "ACTOR")]
     pub actor: String,
 
-    /// How many messages to read, from the oldest
+    /// Number of messages to read, from the oldest
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     pub count: usize,
 
@@ -148,7 +148,7 @@ pub struct Peek {
     #[arg(long, value_name = "ID")]
     pub id: Vec<String>,
 
-    /// What the Job takes.
+    /// Options of the Job.
     #[command(flatten)]
     pub job: JobOptions,
 }
@@ -168,7 +168,7 @@ pub struct Selected {
     #[arg(long, value_name = "ID")]
     pub id: Vec<String>,
 
-    /// What the Job takes.
+    /// Options of the Job.
     #[command(flatten)]
     pub job: JobOptions,
 }

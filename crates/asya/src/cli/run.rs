@@ -67,7 +67,7 @@ pub struct Run {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
 
-    /// How often a message is delivered to a runtime that crashes on it
+    /// Number of deliveries of a message to a runtime that crashes on it
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     max_deliveries: u32,
 
@@ -75,7 +75,7 @@ pub struct Run {
     #[arg(short, long)]
     watch: bool,
 
-    /// Where queues are: memory, or rabbitmq=URL in a program built with `--features rabbitmq`
+    /// Backend of queues: memory, or rabbitmq=URL in a program built with `--features rabbitmq`
     #[arg(long, value_name = "TRANSPORT", default_value = "memory")]
     transport: Backend,
 
@@ -108,7 +108,7 @@ pub enum RunError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
     /// It has a line that sets no variable.
@@ -116,7 +116,7 @@ pub enum RunError {
     EnvFile {
         /// The file.
         path: PathBuf,
-        /// Which one.
+        /// The cause.
         source: crate::run::EnvFileError,
     },
     /// A variable has an impossible name.
@@ -161,7 +161,7 @@ impl Run {
         Ok(variables)
     }
 
-    /// How to run them.
+    /// Returns the settings of the run.
     ///
     /// # Errors
     /// When a file of messages cannot be read.

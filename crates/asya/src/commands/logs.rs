@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &Logs, printer: &Printer) -> io::Result<ExitStatus>
     Ok(status)
 }
 
-/// Prints lines as they come, and looks for new containers, until the user stops it.
+/// Prints lines as they come, and follows new containers, until the user stops it.
 fn follow(arguments: &Logs, kubectl: &Kubectl, printer: &Printer) -> io::Result<ExitStatus> {
     let cluster = arguments.cluster();
     let (sender, lines) = channel();

@@ -15,7 +15,7 @@ use crate::table::columns;
 
 use super::{ExitStatus, unusable};
 
-/// What a Job printed, or the status with which the command ends.
+/// Output of a Job, or the status with which the command ends.
 type Output = Result<String, ExitStatus>;
 
 pub(super) fn send(arguments: &Send, printer: &Printer) -> io::Result<ExitStatus> {

@@ -10,7 +10,7 @@ use crate::printer::Printer;
 
 use super::ExitStatus;
 
-/// Time between two looks at the files.
+/// Interval between checks of the files.
 const INTERVAL: Duration = Duration::from_millis(300);
 
 /// Runs a command, and again whenever one of the files changes, appears or disappears. Ends when the

@@ -83,7 +83,7 @@ impl fmt::Display for Place {
 /// One difference. A value that one side lacks is one difference, not one for each field in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Where.
+    /// Place of the value.
     pub place: Place,
     /// Path and value in the old document; none if it is new.
     pub old: Option<(FieldPath, Value)>,
@@ -138,7 +138,7 @@ pub(super) struct Shown {
     pub old: Value,
     /// The new document.
     pub new: Value,
-    /// Where they differ.
+    /// Differences between them.
     pub changes: Vec<Change>,
 }
 
@@ -158,7 +158,7 @@ fn at_mut<'a>(document: &'a mut Value, path: &FieldPath) -> Option<&'a mut Value
     })
 }
 
-/// Where a value stands in its own document.
+/// Path and place of a value in its own document.
 #[derive(Debug, Clone)]
 struct At {
     path: Vec<Segment>,

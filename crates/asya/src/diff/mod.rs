@@ -54,7 +54,7 @@ impl Comparison {
 /// A flavor, or the platform's settings, that differs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceChange {
-    /// Which.
+    /// The source.
     pub source: Source,
     /// True if it exists in the old and in the new side.
     pub sides: [bool; 2],
@@ -79,7 +79,7 @@ pub struct ActorChange {
     pub pods: Vec<Pods>,
     /// Effects on its queue.
     pub queue: Vec<Queue>,
-    /// Why it is refused; if it is fixed, why it was refused before.
+    /// Errors for which it is refused; if it is fixed, those for which it was refused before.
     pub errors: Vec<Diagnostic>,
     /// Conflicts between flavors on the new side.
     pub conflicts: Vec<Conflict>,

@@ -12,7 +12,7 @@ use pipeline::{
     Composite, Composition, Functions, Inputs, Machinery, Object, RESOURCE_NAME, Schemas,
 };
 
-/// Which actor: `namespace/name` of the object that its user wrote.
+/// Identity of an actor: `namespace/name` of the object that its user wrote.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ActorId {
     /// Its namespace, or that of its claim.
@@ -94,7 +94,7 @@ pub(super) fn flavors(actor: &Composite) -> impl Iterator<Item = &str> {
     names.filter_map(Value::as_str)
 }
 
-/// Something that actors are rendered from and that can change.
+/// Source that actors are rendered from and that can change.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// The actor itself.

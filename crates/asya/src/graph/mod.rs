@@ -19,14 +19,14 @@ use crate::steps::up_to_scaling;
 
 pub use form::{dot, json, mermaid, tree};
 
-/// What is drawn.
+/// Graph of actors and routes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Graph {
     /// The actors, sorted by namespace and name.
     pub actors: Vec<Actor>,
     /// Routes of messages: names of actors, in order.
     pub routes: Vec<Vec<String>>,
-    /// Where routes end.
+    /// Actors at which routes end.
     pub ends: EndActors,
 }
 
@@ -47,9 +47,9 @@ pub struct Actor {
     pub transport: Option<String>,
     /// Kind and name of the workload that its messages reach.
     pub workload: Option<String>,
-    /// What scales the workload, and between how many pods.
+    /// Scaler of the workload, and the range of its pods.
     pub scaler: Option<String>,
-    /// Why it cannot be rendered.
+    /// Error for which it cannot be rendered.
     pub problem: Option<String>,
 }
 

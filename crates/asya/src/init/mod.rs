@@ -14,7 +14,7 @@ pub struct Project {
     pub name: ActorName,
     /// Its namespace.
     pub namespace: String,
-    /// Where its queue is.
+    /// Transport of its queue.
     pub transport: Transport,
 }
 

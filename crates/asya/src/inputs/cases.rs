@@ -287,9 +287,9 @@ fn configs(group: &Group) -> Vec<Object> {
 /// Definitions of XRs.
 #[derive(Debug, Default)]
 struct Xrds {
-    /// That of `--xrd`, for every XR.
+    /// The XRD of `--xrd`, for every XR.
     given: Option<(PathBuf, Xrd)>,
-    /// Those among the files, for XRs of their kind.
+    /// XRDs among the files, for XRs of their kind.
     found: Vec<(PathBuf, Xrd)>,
 }
 

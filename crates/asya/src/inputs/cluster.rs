@@ -48,7 +48,7 @@ pub struct Cluster {
 /// Namespaces of a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// That of the kubeconfig.
+    /// Namespace of the kubeconfig's context.
     #[default]
     Own,
     /// The one of that name.

@@ -71,7 +71,7 @@ pub(super) struct Group {
     pub(super) documents: Vec<Document>,
 }
 
-/// Everything in files and folders.
+/// Documents of files and folders.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
     /// Objects of files and folders without `xr.yaml`; they belong to every group.

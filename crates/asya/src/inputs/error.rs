@@ -8,7 +8,7 @@ use actor::yaml::{Position, YamlError};
 use super::summary::Summary;
 use pipeline::{CompositeError, CompositionError, XrdError};
 
-/// Why the input cannot be used. One line each.
+/// Reason for which the input cannot be used. One line each.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// A file or folder cannot be read.
@@ -16,7 +16,7 @@ pub enum InputError {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
     /// A file is not YAML.
@@ -24,7 +24,7 @@ pub enum InputError {
     Yaml {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: YamlError,
     },
     /// A document is no Kubernetes object.
@@ -64,7 +64,7 @@ pub enum InputError {
     Json {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: serde_json::Error,
     },
     /// A file has no message with a route.
@@ -94,7 +94,7 @@ pub enum InputError {
     Case {
         /// The file.
         path: PathBuf,
-        /// Where in it.
+        /// Position in it.
         position: Position,
         /// The problem.
         problem: String,
@@ -112,13 +112,13 @@ pub enum InputError {
     ActorCount {
         /// The file.
         path: PathBuf,
-        /// How many.
+        /// Number of actors.
         found: usize,
     },
     /// kubectl cannot be started.
     #[error("cannot run kubectl: {source}")]
     NoKubectl {
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
     /// The cluster cannot be read.
@@ -155,7 +155,7 @@ pub enum InputError {
     Composite {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: CompositeError,
     },
     /// A Composition cannot be used.
@@ -163,7 +163,7 @@ pub enum InputError {
     Composition {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: CompositionError,
     },
     /// An XRD cannot be used.
@@ -171,7 +171,7 @@ pub enum InputError {
     Xrd {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: XrdError,
     },
     /// A file should have exactly one XRD.
@@ -179,13 +179,13 @@ pub enum InputError {
     XrdCount {
         /// The file.
         path: PathBuf,
-        /// How many objects it has.
+        /// Number of objects in it.
         found: usize,
     },
     /// Observed objects belong to one XR.
     #[error("observed resources belong to one XR, and {count} are to be rendered")]
     ObservedForSeveral {
-        /// How many.
+        /// Number of XRs.
         count: usize,
     },
     /// A context value is not JSON or YAML.
@@ -193,7 +193,7 @@ pub enum InputError {
     Context {
         /// The key.
         key: String,
-        /// Why.
+        /// Cause.
         source: YamlError,
     },
 }

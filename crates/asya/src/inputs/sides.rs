@@ -16,7 +16,7 @@ use super::summary::Summary;
 use crate::diff::{ActorId, Side, Version};
 use pipeline::{COMPOSITE, COMPOSITION, Composite, Machinery, Object, RESOURCE_NAME};
 
-/// Where the two sides come from.
+/// Sources of the two sides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SideArguments {
     /// A cluster whose actors, flavors, settings and composed objects both sides share, unless files

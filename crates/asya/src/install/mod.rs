@@ -29,7 +29,7 @@ const SCRIPT: &str = include_str!("../../../../runtime/asya_runtime.py");
 pub enum Part {
     /// Permissions of Crossplane and the provider
     Rights,
-    /// How packages run, and the packages of a Configuration
+    /// Runtime settings of packages, and the packages of a Configuration
     Packages,
     /// A sample to edit: the platform's settings and a flavor, which are of a kind of Crossplane's
     Settings,
@@ -47,7 +47,7 @@ impl Part {
     /// Parts that are installed by default.
     pub const DEFAULT: [Self; 2] = [Self::Rights, Self::Packages];
 
-    /// What a first actor needs.
+    /// Parts that a first actor needs.
     pub const DEFAULTS: [Self; 4] = [
         Self::Rights,
         Self::Packages,
@@ -108,23 +108,23 @@ impl Configuration {
 /// Parts to install.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstallOptions {
-    /// Which parts.
+    /// Parts to install.
     pub parts: BTreeSet<Part>,
-    /// Where the user's packages and images are.
+    /// Registry of the user's packages and images.
     pub registry: Option<Registry>,
     /// Their tag.
     pub version: String,
-    /// Which Configuration.
+    /// Configuration to install.
     pub configuration: Configuration,
     /// True if the provider may change workloads of others.
     pub binding: bool,
     /// True if Crossplane runs without its RBAC manager.
     pub without_rbac_manager: bool,
-    /// Where Crossplane is.
+    /// Namespace of Crossplane.
     pub crossplane_namespace: String,
-    /// Which sample of the platform.
+    /// Transport whose sample of the platform is used.
     pub transport: Transport,
-    /// Where end actors and runtime script are.
+    /// Namespace of end actors and runtime script.
     pub namespace: String,
     /// `ownerID` of the sample of credentials; as in the file where there is none.
     pub owner_id: Option<OwnerId>,
@@ -156,7 +156,7 @@ impl std::fmt::Display for OwnerId {
 /// A part as it is to be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
-    /// Which part.
+    /// Part that contains it.
     pub part: Part,
     /// One YAML stream.
     pub text: String,
@@ -164,7 +164,7 @@ pub struct Manifest {
     pub then: Vec<Vec<String>>,
 }
 
-/// Why manifests cannot be written.
+/// Reason for which manifests cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InstallError {
     /// A part needs a registry, since no packages are published.

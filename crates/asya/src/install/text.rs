@@ -61,7 +61,7 @@ impl<'a> Edits<'a> {
         self.images(&text)
     }
 
-    /// Everything that is in the registry.
+    /// Returns the text with the images of the registry.
     pub(super) fn images(&self, text: &str) -> String {
         let Some(registry) = self.registry else {
             return text.to_owned();

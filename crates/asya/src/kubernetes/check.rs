@@ -11,7 +11,7 @@ use super::schema::{Field, Type, fields_of, version};
 use super::walk::{Depth, Problem, Walk};
 use crate::nearest::nearest;
 
-/// Everything in the value that the API server of the pinned version refuses.
+/// Returns everything in the value that the API server of the pinned version rejects.
 pub(crate) fn check(r#type: &Type, value: &Value, path: &[Segment], depth: Depth) -> Vec<Problem> {
     let mut check = Check(Walk::new(path, depth));
     check.value(r#type, value, None);
@@ -187,7 +187,7 @@ fn identity(item: &Map<String, Value>, keys: &[&str]) -> Option<String> {
     Some(parts.join(" "))
 }
 
-/// What the type expects, if the value is something else.
+/// Returns the type that is expected, if the value has another one.
 fn mismatch(r#type: &Type, value: &Value) -> Option<&'static str> {
     let (fits, expected) = match r#type {
         Type::Text => (value.is_string(), "a text"),
@@ -205,7 +205,7 @@ fn mismatch(r#type: &Type, value: &Value) -> Option<&'static str> {
     (!fits).then_some(expected)
 }
 
-/// What a value is, as messages name it.
+/// Returns the type of a value, as messages name it.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",

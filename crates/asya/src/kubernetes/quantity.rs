@@ -27,7 +27,7 @@ pub(super) fn billionths(value: &Value) -> Option<i128> {
     Some(sign * rounded)
 }
 
-/// What a suffix multiplies with, as factor and divisor.
+/// Returns the factor and the divisor of a suffix.
 fn factor(suffix: &str) -> Option<(i128, i128)> {
     let binary = |power: u32| Some((1_i128 << (10 * power), 1));
     let decimal = |power: i32| {

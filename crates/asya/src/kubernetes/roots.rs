@@ -88,7 +88,7 @@ const SETTINGS: [(&[PathPart], &str); 2] = [
 const WORKLOAD_STRATEGY: &str = "strategy";
 
 /// The type of the field at a path of a spec, or of the settings; none if Kubernetes does not define
-/// it. `stateful` says that the workload is a StatefulSet.
+/// it. `stateful` is true if the workload is a StatefulSet.
 pub(crate) fn root_at(path: &[Segment], is_platform: bool, stateful: bool) -> Option<Type> {
     let table = if is_platform {
         &SETTINGS[..]

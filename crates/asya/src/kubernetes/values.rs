@@ -31,7 +31,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// What is wrong with the text; none if it has the form.
+    /// Returns the problem of the text; none if it has the form.
     pub(super) fn problem(self, text: &str) -> Option<&'static str> {
         let (fits, problem) = match self {
             Self::Label => (

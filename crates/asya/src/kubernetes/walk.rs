@@ -3,7 +3,7 @@
 use actor::diagnostic::Code;
 use merge::{FieldPath, Segment};
 
-/// How much of a pod the checked value holds.
+/// Extent to which the checked value is a whole pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
     /// A part that others may complete: maps of a flavor, or of a template.
@@ -14,21 +14,21 @@ pub(crate) enum Depth {
     Workload,
 }
 
-/// Something that the API server refuses.
+/// Problem for which the API server rejects a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     /// The field, from the checked value.
     pub(crate) path: FieldPath,
     /// The rule that it breaks.
     pub(crate) code: Code,
-    /// What is wrong with the field.
+    /// Description of the problem.
     pub(crate) text: String,
-    /// What to do.
+    /// Remedy, if there is one.
     pub(crate) help: Option<String>,
 }
 
 impl Problem {
-    /// What is wrong, in one line, for the field at `path` of a document.
+    /// Returns the problem in one line, for the field at `path` of a document.
     pub(crate) fn message(&self, path: &FieldPath) -> String {
         if self.code != Code::UnknownField {
             return format!("{path}: {}", self.text);
@@ -48,7 +48,7 @@ impl Problem {
 pub(super) struct Walk {
     /// Path of the current value.
     pub(super) path: Vec<Segment>,
-    /// How much the maps on the way hold; items of lists are always whole.
+    /// Extent to which the maps on the way are whole; items of lists always are.
     pub(super) depth: Depth,
     /// Names of the StatefulSet's volume claims, which its pods can mount.
     pub(super) claims: Vec<String>,

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::document::{Document, Role};
 use super::finding::Finding;
 
-/// Seconds that a pod has to end unless it says otherwise.
-/// Source: Kubernetes, `DefaultTerminationGracePeriodSeconds`.
+/// Default of `terminationGracePeriodSeconds`. Source: Kubernetes,
+/// `DefaultTerminationGracePeriodSeconds`.
 const DEFAULT_GRACE_PERIOD: u64 = 30;
 
 /// An actor that the steps rendered.
@@ -26,7 +26,7 @@ pub(super) struct Rendered<'a> {
     pub(super) binding: Option<Binding>,
 }
 
-/// What an actor needs of the workload in whose pods it works.
+/// Requirements of an actor on the workload in whose pods it runs.
 #[derive(Debug)]
 pub(super) struct Binding {
     /// The workload's version.

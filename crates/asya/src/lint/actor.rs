@@ -101,7 +101,7 @@ pub(super) fn check<'a>(
     })
 }
 
-/// What a rendered actor that works in the pods of another workload needs of them.
+/// Returns the requirements of a rendered actor on the workload in whose pods it runs; none without one.
 fn binding(outcome: &Outcome) -> Option<Binding> {
     let binding = outcome.desired.resources.get(BINDING)?.resource.as_ref()?;
     let field = |key| ["spec", "forProvider", key];

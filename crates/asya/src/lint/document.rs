@@ -23,7 +23,7 @@ pub struct Document {
     pub file: PathBuf,
     /// The object.
     pub object: Object,
-    /// Where its fields stand in the file.
+    /// Positions of its fields in the file.
     pub positions: Positions,
     /// Its keys that stand unquoted and that Kubernetes' tools read as booleans.
     pub bare_keys: Vec<FieldPath>,
@@ -88,7 +88,7 @@ impl Document {
         }
     }
 
-    /// Where the field at that path stands in the file, in the spelling that is used there.
+    /// Returns the place in the file of the field at that path, in the spelling that is used there.
     pub(super) fn place(&self, path: impl Into<FieldPath>) -> Place {
         let path = self.as_written(path.into());
         Place {
@@ -113,7 +113,7 @@ impl Document {
             .collect()
     }
 
-    /// Something found by a check of the document itself.
+    /// Creates a finding of a check of the document itself.
     pub(super) fn finding(
         &self,
         severity: Severity,

@@ -33,7 +33,7 @@ pub(super) fn object(field: &str, schema: Value) -> Value {
     object
 }
 
-/// What fits `schema` in no way, at any depth. An unknown field is as bad as
+/// Reports everything that does not match `schema`, at any depth. An unknown field has the severity
 /// `unknown`.
 pub(super) fn check(
     document: &Document,
@@ -50,7 +50,7 @@ pub(super) fn check(
     walk.fields(schema, document.object.as_map());
 }
 
-/// What Kubernetes defines in the field at a path of the document.
+/// Returns the type that Kubernetes defines for the field at a path of the document.
 fn kubernetes_type(document: &Document, path: &[Segment]) -> Option<(Type, Depth)> {
     let [Segment::Key(root), inside @ ..] = path else {
         return None;

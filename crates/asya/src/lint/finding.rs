@@ -7,12 +7,12 @@ use actor::diagnostic::{Code, Severity, Source};
 use actor::yaml::Position;
 use merge::FieldPath;
 
-/// Something in a file that is wrong, or may be.
+/// Finding in a file: an error, or a possible one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Where it is.
+    /// Its place.
     pub place: Place,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// The rule that it breaks.
     pub code: Code,
@@ -24,7 +24,7 @@ pub struct Finding {
     pub help: Option<String>,
     /// The actor that it was found with.
     pub actor: Option<String>,
-    /// Which check found it.
+    /// Check that found it.
     pub(crate) check: Check,
 }
 
@@ -33,7 +33,7 @@ pub struct Finding {
 pub struct Place {
     /// The file.
     pub file: PathBuf,
-    /// Where in the file.
+    /// Position in the file.
     pub position: Position,
     /// The field, from the root of its document; empty for the document itself.
     pub path: FieldPath,
@@ -41,7 +41,7 @@ pub struct Place {
     pub source: Option<Source>,
 }
 
-/// Which check found something. An earlier one is nearer to the document: what it has found is not
+/// Check that found something. An earlier one is nearer to the document: what it has found is not
 /// reported again by a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Check {

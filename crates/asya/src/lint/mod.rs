@@ -1,9 +1,8 @@
 //! Checks of actors, flavors and platform settings together.
 //!
-//! Whether an actor is valid is what the steps say, run in process on the actor with
-//! its flavors; no rule of theirs is written down here a second time. Beside them
-//! stand checks of what a step cannot see: what nobody reads, and what is lost before
-//! a step is asked.
+//! The steps decide whether an actor is valid, run in process on the actor with
+//! its flavors; none of their rules is repeated here. Further checks find problems that no step can
+//! see: fields that nothing reads, and data that is lost before a step runs.
 //!
 //! Pure: [`crate::inputs`] reads the files.
 
@@ -46,16 +45,16 @@ use pipeline::{Composition, Functions};
 pub struct Linter<'a> {
     /// The steps.
     pub functions: &'a Functions,
-    /// How actors are composed.
+    /// Composition of actors.
     pub composition: Composition,
-    /// How legacy XRs of actors are composed.
+    /// Composition of legacy XRs of actors.
     pub legacy_composition: Composition,
     /// Namespace of actors that name none.
     pub namespace: &'a str,
 }
 
 impl Linter<'_> {
-    /// Everything that is found in documents that belong together, sorted.
+    /// Returns the findings in documents that belong together, sorted.
     pub fn lint(&self, documents: &[Document]) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut rendered = Vec::new();

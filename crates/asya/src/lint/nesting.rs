@@ -1,8 +1,8 @@
-//! Whether functions can read a document at all.
+//! Check that functions can decode a document.
 //!
-//! Crossplane hands objects to functions as protobuf messages, in which a map inside
-//! a map is three messages, and decoders give up at a depth of 100. So the document
-//! is packed up and read as it would be on its way.
+//! Crossplane sends objects to functions as protobuf messages, in which a map inside a map is three
+//! messages, and decoders fail at a depth of 100. So the document is encoded and decoded as on its way to
+//! a function.
 
 use actor::diagnostic::{Code, Severity};
 use function_proto::v1::{Resource, Resources, RunFunctionRequest, State};

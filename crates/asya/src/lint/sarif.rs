@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::finding::{Finding, Place};
 
-/// Where the format is defined.
+/// URL of the format's schema.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// One run of the linter with all findings. A rule is a diagnostic code.

@@ -49,7 +49,7 @@ pub(super) fn problems(facts: &Facts, outcome: &Outcome) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// What a rendered workload was made of.
+/// Sources of a rendered workload.
 struct Sources<'a> {
     /// The resolved spec.
     spec: &'a Value,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub struct DeadLetter {
     /// The message's id; empty for bytes that are no envelope.
     pub id: String,
-    /// When its status last changed, as it is written.
+    /// Time of its last status change, as it is written.
     pub time: String,
     /// The attempts that were made.
     pub attempts: u64,

@@ -18,18 +18,18 @@ const COMMAND: &str = "command";
 /// The last part of the repository of the sidecar's image.
 const IMAGE_NAME: &str = "asya-sidecar";
 
-/// How long a Job that has ended stays, if this program cannot delete it.
+/// Time after which a Job that has ended is deleted, if this program cannot delete it.
 const TTL_SECONDS: u32 = 300;
 
 /// Longest text of one argument. Source: Linux, `MAX_ARG_STRLEN`.
 const ARGUMENT_BYTES: usize = 128 * 1024 - 1;
 
-/// What the sidecar is to do.
+/// Command that the sidecar of a Job runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     /// The command of `asya-sidecar` with its arguments.
     pub arguments: Vec<String>,
-    /// How long it may take.
+    /// Its deadline.
     pub deadline: Duration,
     /// The image, in place of the workload's.
     pub image: Option<String>,
@@ -44,7 +44,7 @@ pub struct Job {
     pub namespace: String,
 }
 
-/// Why there is no Job.
+/// Reason for which there is no Job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
     /// No workload has the actor's sidecar.
@@ -72,7 +72,7 @@ pub enum JobError {
 }
 
 impl JobError {
-    /// What to do.
+    /// Returns the remedy.
     pub fn hint(&self) -> String {
         match self {
             Self::NoSidecar { actor } => format!("asya status {actor} shows why"),

@@ -18,7 +18,7 @@ pub struct Source {
 /// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// When it was written, as the kubelet writes it: sorts by time. Empty where it is unknown.
+    /// Timestamp of the line, as the kubelet writes it: sorts by time. Empty if it is unknown.
     pub time: String,
     /// Index of its source.
     pub source: usize,

@@ -11,7 +11,7 @@ use crate::kubectl::{Kubectl, KubectlError};
 /// Between two questions about the Job.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long after its deadline the Job controller may take to end a Job.
+/// Time after its deadline in which the Job controller must end a Job.
 const MARGIN: Duration = Duration::from_secs(10);
 
 /// Reasons of a waiting container that no waiting ends.
@@ -24,7 +24,7 @@ const HOPELESS: [&str; 6] = [
     "RunContainerError",
 ];
 
-/// Why a Job brought no result.
+/// Reason for which a Job returned no result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// kubectl failed.
@@ -51,13 +51,13 @@ pub enum RunError {
         job: String,
         /// Its deadline.
         deadline: Duration,
-        /// What its pod waits for.
+        /// State in which its pod waits.
         state: String,
     },
 }
 
 impl RunError {
-    /// What to do.
+    /// Returns the remedy, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Kubectl(KubectlError::Refused { .. }) => Some(
@@ -173,7 +173,7 @@ fn condition<'a>(job: &'a Value, kind: &str) -> &'a Value {
         .unwrap_or(&Value::Null)
 }
 
-/// What the Job's pod waits for: reason and message of its container, or of its scheduling.
+/// Returns why the Job's pod waits: reason and message of its container, or of its scheduling.
 fn waiting(pods: &Value) -> Option<(String, String)> {
     let pod = pods["items"].as_array()?.first()?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

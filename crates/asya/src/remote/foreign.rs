@@ -18,7 +18,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 /// Longest answer in bytes, as Crossplane reads.
 const ANSWER_MAX: usize = 4 << 20;
 
-/// Why a function cannot be called.
+/// Reason for which a function cannot be called.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignError {
     /// The address is invalid, or nothing listens there.
@@ -28,7 +28,7 @@ pub enum ForeignError {
         name: String,
         /// The address.
         address: String,
-        /// Why.
+        /// Cause.
         source: tonic::transport::Error,
     },
     /// There is no runtime for the connection.

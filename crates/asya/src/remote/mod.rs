@@ -41,7 +41,7 @@ struct Greeting {
     compositions: [Map<String, Value>; 2],
 }
 
-/// Why the functions of another program cannot be called.
+/// Reason for which the functions of another program cannot be called.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// It cannot be started.
@@ -49,7 +49,7 @@ pub enum RemoteError {
     Start {
         /// The program.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
     /// It is no `asya`, or a version that does not serve functions.
@@ -67,7 +67,7 @@ pub enum RemoteError {
         path: PathBuf,
         /// The function that was called.
         function: String,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
 }
@@ -158,7 +158,7 @@ impl RemoteProgram {
         }
     }
 
-    /// Why calls failed, if one did. All later calls return a fatal response.
+    /// Returns why calls failed, if one did. All later calls return a fatal response.
     pub fn lost(&self) -> Option<RemoteError> {
         let mut connection = self
             .connection

@@ -1,4 +1,4 @@
-//! Where the queues of a run are.
+//! Backend of a run's queues.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use asya_sidecar::transport::memory::Broker;
 
 use super::plan::Plan;
 
-/// Where queues are.
+/// Backend of queues.
 #[derive(Clone)]
 pub enum Backend {
     /// In this process. They end with it.
     Memory(Broker),
-    /// At a RabbitMQ broker, by its URL.
+    /// Queues of a RabbitMQ broker, by its URL.
     RabbitMq(String),
 }
 
-/// Why an actor is not connected to its queue.
+/// Reason for which an actor is not connected to its queue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
     /// This program was built without the client.

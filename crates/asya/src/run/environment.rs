@@ -26,7 +26,7 @@ pub struct Values {
 pub struct Missing {
     /// The variable; none for all variables of an object.
     pub variable: Option<String>,
-    /// Where its value would be, such as `key "url" of Secret "redis"`.
+    /// Object that would contain its value, such as `key "url" of Secret "redis"`.
     pub source: String,
 }
 

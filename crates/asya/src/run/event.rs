@@ -1,4 +1,4 @@
-//! What happens to messages, as text and as JSON.
+//! Events of messages, as text and as JSON.
 
 use asya_sidecar::envelope::Envelope;
 use bytes::Bytes;
@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 /// Longest payload in text, in characters. JSON has all of it.
 const TEXT_LIMIT: usize = 2000;
 
-/// Something that happened.
+/// Event of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     /// The actor at which it happened.
     pub(super) actor: String,
     /// The message, where it is about one.
     pub(super) id: String,
-    /// What happened.
+    /// Kind of the event.
     pub(super) what: What,
 }
 

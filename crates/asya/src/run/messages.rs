@@ -19,37 +19,37 @@ pub struct Outgoing {
     pub body: Bytes,
 }
 
-/// Why there is no message.
+/// Reason for which there is no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     /// It is no JSON.
     #[error("{from}: a message is JSON: {reason}")]
     NoJson {
-        /// Where it came from.
+        /// Source of the text.
         from: String,
-        /// What is wrong.
+        /// Description of the problem.
         reason: String,
     },
     /// It is an envelope with a member of a wrong form.
     #[error("{from}: the message has a route and a payload, and is no envelope: {reason}")]
     NoEnvelope {
-        /// Where it came from.
+        /// Source of the text.
         from: String,
-        /// What is wrong.
+        /// Description of the problem.
         reason: String,
     },
-    /// Nobody says where it goes.
+    /// The message has no route.
     #[error("{from}: {count} actors, and no route: which one gets the message?")]
     NoRoute {
-        /// Where it came from.
+        /// Source of the text.
         from: String,
-        /// How many actors there are.
+        /// Number of actors.
         count: usize,
     },
 }
 
 impl MessageError {
-    /// What to do.
+    /// Returns the remedy, if there is one.
     pub fn hint(&self) -> Option<String> {
         let is_route = matches!(self, Self::NoRoute { .. });
         is_route.then(|| {
@@ -64,7 +64,7 @@ impl MessageError {
 pub struct Composer {
     /// Actors of the route, unless the message has its own.
     pub route: Vec<String>,
-    /// How many actors run.
+    /// Number of actors that run.
     pub actors: usize,
     /// Messages composed so far.
     pub count: usize,
@@ -142,8 +142,8 @@ impl Composer {
     }
 }
 
-/// Reads lines until the end of the input or until nobody wants them, and hands on those that are not
-/// empty, with their numbers.
+/// Reads lines until the end of the input or until `take` returns false, and calls it with those that are
+/// not empty, and their numbers.
 pub(crate) fn lines(input: impl BufRead, mut take: impl FnMut(usize, String) -> bool) {
     for (index, line) in input.lines().enumerate() {
         let Ok(line) = line else { return };

@@ -24,7 +24,7 @@ struct State {
     changed: Notify,
 }
 
-/// Where events go.
+/// Channel to which events are sent.
 pub(super) type Events = UnboundedSender<Event>;
 
 /// The connection of one actor, observed.
@@ -33,7 +33,7 @@ pub(super) struct Observed {
     pub(super) actor: String,
     pub(super) sink: String,
     pub(super) sump: String,
-    /// How often a message may be given back before it goes to the dead letters.
+    /// Number of times that a message may be given back before it goes to the dead letters.
     pub(super) max_deliveries: u32,
     pub(super) events: Events,
     pub(super) unsettled: Unsettled,
@@ -59,7 +59,7 @@ impl Unsettled {
         self.0.changed.notify_waiters();
     }
 
-    /// How many ids there are.
+    /// Returns the number of ids.
     pub(super) fn len(&self) -> usize {
         lock(&self.0.open).len()
     }
@@ -266,7 +266,7 @@ fn text(body: &Bytes) -> Value {
     String::from_utf8_lossy(body).into_owned().into()
 }
 
-/// Nothing panics with a lock held.
+/// Locks a mutex, also if it is poisoned: no code panics with a lock held.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

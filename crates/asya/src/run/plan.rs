@@ -1,5 +1,5 @@
-//! What runs for an actor: its handler's environment and its sidecar's settings, from the objects that
-//! the cluster would get.
+//! Plan of an actor's processes: its handler's environment and its sidecar's settings, from the objects
+//! that the cluster would get.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub struct Plan {
     pub name: String,
     /// File that contains it; relative to its folder modules are found.
     pub file: PathBuf,
-    /// What its handler is called.
+    /// Name of its handler.
     pub handler: String,
     /// The interpreter that its container would run.
     pub python: String,
@@ -36,7 +36,7 @@ pub struct Plan {
     pub sidecar: BTreeMap<String, String>,
 }
 
-/// Why an actor cannot run here. One line each.
+/// Reason for which an actor cannot run here. One line each.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// No pod template among its objects.
@@ -53,7 +53,7 @@ pub enum PlanError {
         /// The container.
         container: &'static str,
     },
-    /// Nobody names the handler.
+    /// The handler is not set.
     #[error("actor {actor:?} has no handler: set spec.handler to module.function")]
     NoHandler {
         /// The actor.
@@ -78,7 +78,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// What to do.
+    /// Returns the remedy, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Missing { missing, .. } => Some(match &missing.variable {
@@ -103,10 +103,10 @@ fn missing_text(missing: &Missing) -> String {
     }
 }
 
-/// What runs for the actor that renders to these objects.
+/// Returns the plan for the actor that renders to these objects.
 ///
 /// # Errors
-/// Everything that keeps it from running.
+/// All problems that keep it from running.
 pub fn plan(
     actor: &str,
     file: &Path,

@@ -14,7 +14,7 @@ use super::observe::Events;
 use super::plan::Plan;
 use super::python::Python;
 
-/// How long a runtime may take to end by itself.
+/// Time in which a runtime must end by itself.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
 /// Folders of a run.
@@ -22,11 +22,11 @@ const END_LIMIT: Duration = Duration::from_secs(3);
 pub(super) struct Places {
     /// The runtime files.
     pub(super) runtime: PathBuf,
-    /// Where the script is that ends with this program.
+    /// Script that ends with this program.
     pub(super) guard: PathBuf,
     /// The runtime's socket and those of state proxies.
     pub(super) sockets: PathBuf,
-    /// Where modules are searched; the first is the working directory.
+    /// Folders in which modules are searched; the first is the working directory.
     pub(super) modules: Vec<PathBuf>,
 }
 
@@ -112,7 +112,7 @@ impl Drop for RuntimeProcess {
     }
 }
 
-/// Where modules are found: those of the user, then the variable's, then the runtime's adapters.
+/// Returns the module path: folders of the user, then those of the variable, then the runtime's adapters.
 fn python_path(plan: &Plan, places: &Places) -> std::ffi::OsString {
     let own = plan.variables.get("PYTHONPATH").cloned();
     let inherited = std::env::var("PYTHONPATH").ok();
@@ -124,7 +124,7 @@ fn python_path(plan: &Plan, places: &Places) -> std::ffi::OsString {
         .unwrap_or_default()
 }
 
-/// Lines of a handler's output become events; the runtime's own log lines are told apart by their form.
+/// Sends lines of a handler's output as events; the runtime's own log lines are recognized by their format.
 async fn relay(
     actor: String,
     stream: &'static str,

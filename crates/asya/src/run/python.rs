@@ -12,14 +12,14 @@ const OLDEST: (u32, u32) = (3, 8);
 pub struct Python {
     /// The program.
     pub program: PathBuf,
-    /// Such as `3.11.7`.
+    /// Version, such as `3.11.7`.
     pub version: String,
 }
 
-/// Why there is no interpreter.
+/// Reason for which there is no interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PythonError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error("no Python interpreter {name:?}: install Python {}.{} or later, or name one with --python", OLDEST.0, OLDEST.1)]
     NotFound {
         /// As it was searched.
@@ -30,7 +30,7 @@ pub enum PythonError {
     Broken {
         /// The program.
         program: PathBuf,
-        /// Why, in one line.
+        /// Reason, in one line.
         reason: String,
     },
     /// It is too old.

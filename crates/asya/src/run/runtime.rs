@@ -18,7 +18,7 @@ use super::python::Python;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Between two looks at a runtime that loads its handler.
+/// Interval between checks of a runtime that loads its handler.
 const READY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A handler that does not start.
@@ -31,7 +31,7 @@ pub enum StartError {
         actor: String,
         /// The interpreter.
         program: PathBuf,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
     /// The runtime has ended before its handler was loaded.
@@ -41,9 +41,9 @@ pub enum StartError {
         actor: String,
         /// Its handler.
         handler: String,
-        /// How it ended.
+        /// Exit status.
         status: String,
-        /// Where modules are searched.
+        /// Folders in which modules are searched.
         modules: Vec<PathBuf>,
     },
     /// The actor has no queue.
@@ -54,7 +54,7 @@ pub enum StartError {
     Python {
         /// The actor.
         actor: String,
-        /// Why.
+        /// Cause.
         source: super::python::PythonError,
     },
     /// The values of a state proxy cannot be kept.
@@ -62,7 +62,7 @@ pub enum StartError {
     State {
         /// The folder.
         folder: PathBuf,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
     /// The private folder cannot be used.
@@ -71,7 +71,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// What to do.
+    /// Returns the remedy, if there is one.
     pub fn hint(&self) -> Option<String> {
         let Self::Ended { modules, .. } = self else {
             return None;

@@ -35,19 +35,19 @@ use super::settings::{End, Form, Output, Settings};
 use super::totals::Totals;
 use super::watch::Snapshot;
 
-/// How long workers may finish running calls before the run ends.
+/// Time for running calls of workers to finish before the run ends.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// Messages on their way beyond which no more input is read.
 const IN_FLIGHT: usize = 1000;
 
-/// Between two looks at watched files.
+/// Interval between checks of watched files.
 const WATCH_INTERVAL: Duration = Duration::from_millis(300);
 
 /// A process that ends runtimes with this program.
 const GUARD: &str = include_str!("guard.py");
 
-/// Why a generation of processes ends.
+/// Reason for which a generation of processes ends.
 enum Turn {
     Finished,
     Interrupted,
@@ -68,7 +68,7 @@ struct Generation {
     width: usize,
 }
 
-/// What outlives a change.
+/// State of a run that is kept across changes of its files.
 struct Session<'a> {
     settings: &'a Settings,
     folder: TempDir,
@@ -254,7 +254,7 @@ impl Session<'_> {
         })
     }
 
-    /// Where the modules of an actor are searched: given folders, the manifest's, the working directory.
+    /// Returns the module folders of an actor: given folders, the manifest's, the working directory.
     fn modules_of(&self, plan: &Plan) -> Vec<PathBuf> {
         let folder = folder_of(&plan.file);
         let here = PathBuf::from(".");
@@ -449,7 +449,7 @@ async fn next(input: &mut Option<Receiver<(usize, String)>>) -> Option<(usize, S
     }
 }
 
-/// What the handlers of an actor stream becomes events.
+/// Returns an observer that sends the data that an actor's handlers stream as events.
 fn streamed(actor: &str, events: &Events) -> Observer {
     let (actor, events) = (actor.to_owned(), events.clone());
     Observer::new(move |id, data| {

@@ -1,4 +1,4 @@
-//! How a run is set up, and where it writes to.
+//! Settings and output of a run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::backend::Backend;
 use super::totals::Totals;
 
-/// How a run is set up.
+/// Settings of a run.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Folders of modules; the manifest's folder comes after them.
@@ -15,11 +15,11 @@ pub struct Settings {
     pub state: PathBuf,
     /// The interpreter, by its name or path.
     pub python: Option<String>,
-    /// Where queues are.
+    /// Backend of queues.
     pub backend: Backend,
-    /// How long a handler may take, in place of the actor's own limit.
+    /// Timeout of a handler, in place of the actor's own limit.
     pub timeout: Option<Duration>,
-    /// How often a message may meet a runtime that ends before it goes to the dead letters.
+    /// Number of times that a message may meet a runtime that ends before it goes to the dead letters.
     pub max_deliveries: u32,
     /// Files and folders with the actors, where changes are watched for.
     pub watch: Option<Vec<PathBuf>>,
@@ -29,7 +29,7 @@ pub struct Settings {
     pub send: Vec<(String, String)>,
 }
 
-/// Where a run writes to.
+/// Output of a run.
 pub trait Output {
     /// Writes an event, in a form in which it may not exist.
     fn event(&mut self, line: &dyn Fn(Form) -> Option<String>);
@@ -54,7 +54,7 @@ pub enum Form {
     Result,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// All messages are processed, or the user has stopped it.

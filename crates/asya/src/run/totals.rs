@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::event::{Event, What};
 
-/// What a run has come to.
+/// Counts of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Messages given by the user.

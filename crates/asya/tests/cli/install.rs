@@ -134,7 +134,7 @@ fn parts_are_printed_in_the_order_of_application() {
     }
 }
 
-/// What the repository says about packages is what is printed for its registry.
+/// Files printed for the registry of `install/` are the same as in the repository, comments included.
 #[test]
 fn printed_files_keep_their_comments() {
     let install = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../install");

@@ -1,4 +1,4 @@
-//! The program as a whole: what it writes, what it says, how it ends.
+//! The program as a whole: its files, its output and its exit code.
 
 #![expect(
     clippy::unwrap_used,

@@ -154,7 +154,7 @@ fn dead_letters_are_listed_shown_and_changed() {
     );
 }
 
-/// Something that goes wrong in a cluster.
+/// Failure in a cluster.
 struct Case {
     reason: &'static str,
     change: Box<dyn Fn(&Folder)>,

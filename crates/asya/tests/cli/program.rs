@@ -28,7 +28,7 @@ spec: {image: my-org/app:1, handler: app.handle}
 /// A folder with files.
 pub(crate) struct Folder(TempDir);
 
-/// How the program ended.
+/// Result of the program.
 pub(crate) struct Run {
     /// Exit status.
     pub(crate) code: i32,
@@ -75,7 +75,7 @@ impl Folder {
         (Run::of(output), calls)
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
@@ -107,7 +107,7 @@ impl Folder {
 }
 
 impl Run {
-    /// How a command ended.
+    /// Reads the result of a command.
     pub(crate) fn of(output: Output) -> Self {
         let stderr = String::from_utf8(output.stderr).unwrap();
         let (rest, last) = match stderr.trim_end().rsplit_once('\n') {

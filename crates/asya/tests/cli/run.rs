@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::program::{Folder, Run};
 
-/// How long anything may take that a test waits for.
+/// Timeout of everything that a test waits for.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An actor with a handler beside it.
@@ -491,7 +491,7 @@ fn until_gone(process: &str) {
     let path = format!("/proc/{process}/stat");
     loop {
         let stat = fs::read_to_string(&path).unwrap_or_default();
-        // A zombie is gone, and waits for its parent.
+        // A zombie has ended, and waits for its parent.
         if stat.is_empty() || stat.contains(") Z") {
             return;
         }

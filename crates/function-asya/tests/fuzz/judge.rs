@@ -8,11 +8,11 @@ use prost::Message as _;
 
 /// Most bytes of an answer to an empty request: the runtime script, and defaults.
 const ANSWER_AT_LEAST: usize = 128 << 10;
-/// How much larger than its request an answer may be beside that: what is wrong is reported in a
+/// Bytes that an answer may be longer for each byte of its request: a problem is reported in a
 /// result and in two conditions, each with its path, and problems of one list with a text each.
 const GROWTH: usize = 64;
 
-/// Runs the function and says what is wrong with its answer.
+/// Runs the function and checks its response: the error is the problem.
 pub(crate) fn judge(
     request: &RunFunctionRequest,
     run: impl Fn(RunFunctionRequest) -> RunFunctionResponse,

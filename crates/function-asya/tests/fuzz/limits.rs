@@ -8,7 +8,7 @@ use std::{fs, thread};
 
 use serde_json::Value;
 
-/// How long one request may take in all functions: a thousand times what any does.
+/// Time limit of one request in all functions: a thousand times what any takes.
 const LONGEST: Duration = Duration::from_mins(2);
 /// Most memory of this process, the corpus included, in bytes.
 const MOST_MEMORY: u64 = 512 << 20;

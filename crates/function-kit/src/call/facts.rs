@@ -39,7 +39,7 @@ pub(super) struct FactsBuffer {
 
 #[derive(Debug, Default, PartialEq)]
 struct Changed {
-    /// Everything that the context holds is to be removed.
+    /// True if all data of the context is to be removed.
     all: bool,
     origins: bool,
     lists: bool,
@@ -115,7 +115,7 @@ impl Call {
         self.set_origins(Provenance::default());
     }
 
-    /// Which flavor set which field; what is absent is the actor's own.
+    /// Returns which flavor set which field; fields that are absent are the actor's own.
     pub fn origins(&self) -> &Provenance {
         self.facts.origins.get_or_init(|| {
             let context = self.context.as_ref();

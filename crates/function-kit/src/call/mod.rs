@@ -111,7 +111,7 @@ impl Call {
         Subject::read(&self.xr)
     }
 
-    /// Which actor this is about.
+    /// Returns the identity of the actor.
     pub fn identity(&self) -> Result<Identity, StepError> {
         Identity::read(&self.xr)
     }
@@ -347,7 +347,7 @@ impl Call {
     fn is_returned(&self, r#type: ConditionType) -> bool {
         let name = r#type.as_str();
         // The other conditions are the last step's. Where the context names one, it
-        // speaks of that step's own previous call: Crossplane hands a step the
+        // is about that step's own previous call: Crossplane hands a step the
         // context of its last answer when it has fetched what the step asked for.
         let by_earlier_step = r#type == ConditionType::FlavorsResolved
             && self.facts.returned.iter().any(|returned| returned == name);

@@ -1,6 +1,6 @@
 //! Several steps in one call.
 //!
-//! What Crossplane does between two functions happens here in memory: a step gets the
+//! Crossplane's work between two functions is done here in memory: a step gets the
 //! desired state, the context and the facts as the step before it left them, and the
 //! pipeline ends with the first step that ends fatally. Nothing is encoded in between.
 //!

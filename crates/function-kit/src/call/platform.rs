@@ -12,8 +12,8 @@ use crate::value::to_map;
 use crate::{CommonInput, PLATFORM_INPUT, PLATFORM_KEY, StepError, value};
 
 impl Call {
-    /// The platform's settings as a document: those that resolve-flavors handed on, with this
-    /// step's input on top. None where neither gives any.
+    /// Returns the platform's settings as a document: those from resolve-flavors, overridden by this
+    /// step's input. None if neither has any.
     pub fn platform_document(&self) -> Result<Option<Map<String, Value>>, StepError> {
         let input = self.input::<CommonInput>()?.platform;
         Ok(match (self.handed_on_platform(), input) {
@@ -60,7 +60,7 @@ impl Call {
         let handed_on = self.handed_on_platform();
         let found = locate_setting(handed_on.as_ref(), input.as_ref(), path);
         match &self.facts.platform_input {
-            // What resolve-flavors handed on may come from its own input.
+            // Settings from resolve-flavors may come from its own input.
             Some(first) if found.source == Source::Platform => {
                 let base = handed_on.filter(|_| !first.alone);
                 locate_setting(base.as_ref(), Some(&first.settings), path)
@@ -92,7 +92,7 @@ pub fn locate_setting(
     }
 }
 
-/// How many of the path's segments the document has.
+/// Returns the number of the path's segments that the document has.
 fn depth(document: &Map<String, Value>, path: &FieldPath) -> usize {
     let Some((Segment::Key(first), rest)) = path.segments().split_first() else {
         return 0;

@@ -53,7 +53,7 @@ impl Call {
         value.is_some_and(|value| !matches!(value.kind, None | Some(Kind::NullValue(_))))
     }
 
-    /// The resolved spec, as resolve-flavors handed it on.
+    /// Returns the resolved spec that resolve-flavors wrote.
     fn handed_on_spec(&self) -> Option<&Struct> {
         let in_context = || value::map(self.context.as_ref()?, &[SPEC_KEY]);
         self.desired_xr("spec").or_else(in_context)
@@ -88,7 +88,7 @@ impl Call {
         })
     }
 
-    /// Which of the three forms the resolved spec uses.
+    /// Returns the form that the resolved spec uses.
     ///
     /// # Errors
     /// When it uses none, or two.
@@ -108,7 +108,7 @@ impl Call {
         })
     }
 
-    /// Why the runtime timeout cannot be used, where it is given.
+    /// Returns the diagnostic of a runtime timeout that cannot be used, with the place that sets it.
     pub fn timeout_diagnostic(&self, error: &TimeoutError) -> Diagnostic {
         Diagnostic::error(error.code(), self.locate(error.path()), report(error))
     }

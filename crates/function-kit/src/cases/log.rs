@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where the log of a test goes. Clones share it.
+/// Buffer for the log of a test. Clones share it.
 ///
 /// A subscriber writes to it with `.with_writer(move || log.clone())`.
 #[derive(Debug, Clone, Default)]

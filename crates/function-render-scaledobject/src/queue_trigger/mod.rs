@@ -1,4 +1,4 @@
-//! How KEDA counts an actor's messages, and with whose credentials.
+//! Trigger by which KEDA counts an actor's messages, and its credentials.
 
 mod rabbitmq;
 mod sqs;

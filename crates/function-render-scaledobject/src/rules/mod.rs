@@ -1,8 +1,8 @@
 //! Checks of KEDA's webhook, made here first.
 //!
-//! A refusal by KEDA's webhook or by the schema of its objects aborts Crossplane's
-//! whole reconcile, without a condition that would say why. Source of the rules: KEDA,
-//! `scaledobject_webhook.go` and the CRD of ScaledObject.
+//! A refusal by KEDA's webhook or by the schema of its objects aborts Crossplane's whole reconcile,
+//! without a condition that gives the reason. Source of the rules: KEDA, `scaledobject_webhook.go` and
+//! the CRD of ScaledObject.
 
 mod advanced;
 mod counts;
@@ -21,7 +21,7 @@ use crate::target::Target;
 /// The largest number in KEDA's objects, which have 32 bits with a sign.
 const NUMBER_MAX: u32 = i32::MAX as u32;
 
-/// Everything that KEDA would refuse.
+/// Returns the diagnostics of everything that KEDA would reject.
 pub(crate) fn check(
     call: &Call,
     identity: &Identity,

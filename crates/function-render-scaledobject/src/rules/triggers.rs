@@ -17,7 +17,7 @@ const NOT_CACHED: [&str; 3] = ["cpu", "memory", "cron"];
 pub(super) struct Trigger<'a>(&'a Map<String, Value>);
 
 impl<'a> Trigger<'a> {
-    /// Those of an actor, in their order.
+    /// Returns the triggers of an actor, in their order.
     pub(super) fn all(scaling: &'a Scaling) -> impl Iterator<Item = Self> {
         scaling.additional_triggers.iter().map(Self)
     }

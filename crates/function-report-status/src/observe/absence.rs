@@ -14,10 +14,10 @@ use pbjson_types::Struct;
 use super::unsynced::Unsynced;
 use crate::composed::Part;
 
-/// Which desired objects are not as desired.
+/// Desired objects that are missing or not as desired.
 #[derive(Debug, Default)]
 pub(crate) struct Absences {
-    /// Those for which there is a reason, sorted by composition-resource name.
+    /// Missing objects with a known reason, sorted by composition-resource name.
     pub(crate) lacks: Vec<MissingObject>,
     /// Composition-resource names of those that this reconcile creates, sorted.
     pub(crate) awaited: Vec<String>,
@@ -116,14 +116,14 @@ struct Suspect {
     is_observed: bool,
 }
 
-/// Finds what is not as desired. States the requirements that tell why.
+/// Finds objects that are missing or not as desired. Adds the requirements that explain why.
 pub(super) fn find(call: &mut Call, identity: &Identity) -> Absences {
     let unsynced = Unsynced::read(call.xr());
     let mut absences = Absences::default();
     for suspect in suspects(call, &unsynced) {
         let is_named = unsynced.names(&suspect.resource);
         // Objects are applied in any order: where the last reconcile was cut short, a
-        // reference does not say that the object ever was.
+        // reference does not prove that the object ever existed.
         let was_applied = is_named
             || !unsynced.cut_the_pass_short()
                 && has_reference(call.xr(), identity.legacy, &suspect);

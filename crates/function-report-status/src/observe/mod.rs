@@ -63,7 +63,7 @@ pub(crate) struct Observation {
 pub(crate) enum ObservedObject<T> {
     /// No step of this pipeline desires it.
     NotDesired,
-    /// It is desired and not there.
+    /// It is desired and does not exist.
     Missing,
     /// It exists.
     Present(T),
@@ -216,8 +216,8 @@ fn queue_name(call: &Call) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// What the provider reports of the pods; none where it is not of our form, for a
-/// status is better incomplete than missing.
+/// Returns the provider's report on the pods; none if it has another form, since an incomplete
+/// status is better than none.
 fn at_provider(call: &Call) -> Option<AtProvider> {
     let health = call.observed(HEALTH)?;
     let reported = value::map(health, &["status", "atProvider"])?;

@@ -13,11 +13,11 @@ pub(crate) struct Queue {
     pub(crate) ready: bool,
     /// Problem of the queue. A queue that is being created is progress, not a problem.
     pub(crate) problem: Option<Problem>,
-    /// Why messages wait, where no ready pod consumes it.
+    /// Reason for which messages wait, if no ready pod consumes them.
     pub(crate) unconsumed: Option<String>,
-    /// What else its provider says.
+    /// Additional remark of its provider.
     pub(crate) remark: Option<String>,
-    /// Where it is, on SQS.
+    /// URL of the queue, on SQS.
     pub(crate) url: Option<String>,
     /// Messages that wait.
     pub(crate) queued: Option<u64>,

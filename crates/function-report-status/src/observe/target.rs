@@ -18,7 +18,7 @@ const IN_PROGRESS: [&str; 5] = [
     reason::KIND_NOT_SERVED,
     reason::NO_WORKLOAD,
 ];
-/// Reasons that say no more than that something is wrong.
+/// Generic reasons, which add nothing to their message.
 const UNSPECIFIC_REASONS: [&str; 6] = [
     "ReconcileError",
     reason::ALREADY_BOUND,
@@ -33,25 +33,25 @@ const UNSPECIFIC_REASONS: [&str; 6] = [
 pub(crate) struct Target {
     /// The workload that was found.
     pub(crate) resolved: Option<ObjectReference>,
-    /// Why it is not there, or is there no longer.
+    /// Problem of a target that does not exist, or no longer does.
     pub(crate) absence: Option<Problem>,
-    /// Why nothing can be added to it.
+    /// Problem for which nothing can be added to it.
     pub(crate) problem: Option<Problem>,
-    /// What another controller removed, and is put back.
+    /// Message about containers that another controller removed and the provider injects again.
     pub(crate) conflict: Option<String>,
-    /// Why its pods can be killed while they work.
+    /// Message if its pods can be killed while they work.
     pub(crate) grace_period: Option<String>,
-    /// True if its pods are being replaced by such with the sidecar as it now is.
+    /// True if its pods are being replaced by pods with the present sidecar.
     pub(crate) rolls_out: bool,
-    /// How often another controller removed what was injected.
+    /// Number of times that another controller removed injected containers.
     pub(crate) conflict_count: Option<u32>,
-    /// When it last did, RFC 3339.
+    /// Time of the last conflict, RFC 3339.
     pub(crate) last_conflict_time: Option<String>,
 }
 
 impl Target {
-    /// Reads the binding of an actor that is to be bound to `wanted`. What it says of
-    /// another target, from before a change, counts for nothing.
+    /// Reads the binding of an actor that is to be bound to `wanted`. Its report on another target,
+    /// from before a change, is ignored.
     pub(super) fn read(object: &Struct, wanted: &ObjectReference) -> Self {
         let known = at_provider(object).about(wanted);
         let unready = Condition::of(object, "Ready").filter(|ready| ready.status == Some(false));
@@ -109,8 +109,8 @@ fn rolls_out(object: &Struct, known: &AtProvider) -> bool {
     strategy == Some(Strategy::Inject.as_str()) && done.is_some() && done < generation
 }
 
-/// What the provider reports; nothing where it is not of our form, for a status is
-/// better incomplete than missing.
+/// Returns the provider's report; empty if it has another form, since an incomplete status is better than
+/// none.
 fn at_provider(object: &Struct) -> AtProvider {
     let reported = value::map(object, &["status", "atProvider"]);
     reported

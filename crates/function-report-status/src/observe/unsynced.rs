@@ -10,10 +10,9 @@ use pbjson_types::Struct;
 /// Single objects that `Synced` names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unsynced {
-    /// Nothing. So it is also after a problem of the pipeline's, which this reconcile has
-    /// got over, or it would not be here.
+    /// No object. It is also this after a problem of the pipeline that this reconcile has got over.
     Nothing,
-    /// These were refused; where `more`, others as well that are not named.
+    /// Names of the rejected objects; if `more`, others were rejected that are not named.
     Refused { names: Vec<String>, more: bool },
     /// Applying this one ended the reconcile.
     Failed { name: String, error: String },

@@ -16,7 +16,7 @@ use crate::timings::Timings;
 pub struct Conflicts {
     /// Conflicts since the spec changed or [`Timings::conflict_quiet`] passed without one.
     pub count: u32,
-    /// When the last one was observed.
+    /// Time at which the last one was observed.
     pub last: Option<Timestamp>,
 }
 
@@ -48,7 +48,7 @@ impl Conflicts {
         }
     }
 
-    /// These conflicts and one more.
+    /// Returns these conflicts and one more.
     #[must_use]
     pub fn and_one(self, now: Timestamp, timings: &Timings) -> Self {
         Self {

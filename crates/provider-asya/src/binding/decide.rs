@@ -1,7 +1,7 @@
 //! The next step for an existing workload with the strategy Inject.
 //!
-//! What was applied is not in memory: the reason and observed generation of the condition `Ready` and
-//! the uid in the status record it. So a restarted provider continues where it stopped, and counts a
+//! The applied state is not kept in memory: the reason and observed generation of the condition `Ready`
+//! and the uid in the status record it. So a restarted provider continues where it stopped, and counts a
 //! conflict only where fields were known to be applied.
 
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct DecideInput<'a> {
     pub ready: Option<&'a Condition>,
     /// Uid of the workload.
     pub uid: &'a str,
-    /// Which fields of the intent are still owned.
+    /// Fields of the intent that are still owned.
     pub ownership: &'a FieldOwnership,
 }
 

@@ -16,7 +16,7 @@ const FIELD_CONFLICT: &str = "FieldManagerConflict";
 /// Prefix of the field managers of bindings.
 const OUR_MANAGERS: &str = "provider.asya.sh/";
 
-/// Why the API server rejected an intent.
+/// Reason for which the API server rejected an intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejection {
     /// The workload is missing, or another one has its name.
@@ -25,7 +25,7 @@ pub enum Rejection {
     Refused(Box<Refusal>),
 }
 
-/// Why nothing can be injected into a workload.
+/// Reason for which nothing can be injected into a workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Another actor is bound to it.

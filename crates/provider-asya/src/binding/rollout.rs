@@ -1,4 +1,4 @@
-//! Whether the rollout of a workload is complete.
+//! Rollout state of a workload.
 
 use serde_json::Value;
 
@@ -20,8 +20,8 @@ pub fn is_done(workload: &Value) -> bool {
         && status("replicas") == desired
 }
 
-/// Why pods of a workload can be killed while they work, as a message: they get less time to end than
-/// `minimum` seconds. None where they get enough, or nothing is known.
+/// Returns a message if pods of a workload can be killed while they work: they get less time to end than
+/// `minimum` seconds. None if they get enough, or nothing is known.
 pub fn short_grace_period(workload: &Value, minimum: Option<u64>) -> Option<String> {
     let minimum = minimum?;
     let pod = &workload["spec"]["template"]["spec"];

@@ -1,4 +1,4 @@
-//! What all controllers of a process share.
+//! Context that all controllers of a process share.
 
 use std::sync::Arc;
 

@@ -11,15 +11,15 @@ use super::{Metrics, kind_labels};
 use crate::conditions;
 use crate::kinds::Managed;
 
-/// What was counted of one object. An object that an earlier process has reconciled counts as
-/// reconciled: a restart must not look like creations.
+/// Lifecycle metrics that were counted for one object. An object that an earlier process has reconciled
+/// counts as reconciled: a restart must not count as creations.
 #[derive(Debug, Clone, Default)]
 pub struct Lifecycle {
     /// True if it was reconciled.
     was_reconciled: bool,
     /// True if this process reconciled it first, and it has not been ready since.
     awaits_readiness: bool,
-    /// When it was in sync last.
+    /// Time at which it was in sync last.
     in_sync: Option<Instant>,
 }
 

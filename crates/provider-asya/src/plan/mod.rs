@@ -104,7 +104,7 @@ pub enum Waiting {
     Empty(Option<u64>),
 }
 
-/// Why nothing is changed.
+/// Reason for which nothing is changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The queue is missing, and the object only observes.

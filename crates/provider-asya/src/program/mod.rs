@@ -96,7 +96,7 @@ impl Flags {
     }
 }
 
-/// Why the provider ended by itself.
+/// Reason for which the provider ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// There is no cluster configuration.

@@ -96,8 +96,8 @@ fn standard(
     Ok(resolved)
 }
 
-/// Why KServe sets the number of pods of a Deployment itself. An HPA or ScaledObject of KServe is found
-/// as a foreign scaler instead.
+/// Returns why KServe sets the number of pods of a Deployment itself. An HPA or ScaledObject of KServe is
+/// found as a foreign scaler instead.
 fn kept_count(target: &Target) -> Option<String> {
     if is_set(target.object, "/spec/predictor/workerSpec") {
         return Some(

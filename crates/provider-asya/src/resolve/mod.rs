@@ -46,12 +46,12 @@ pub struct Resolved {
     pub url: Option<String>,
     /// The object that scales its pods, or why none does.
     pub scale: Result<ObjectReference, String>,
-    /// Why containers cannot be injected through [`Self::workload`]. `Ok` only for a Deployment or
-    /// StatefulSet.
+    /// `Ok` if containers can be injected through [`Self::workload`], else the reason. `Ok` only for a
+    /// Deployment or StatefulSet.
     pub injection: Result<(), String>,
 }
 
-/// Why a target is not resolved.
+/// Reason for which a target is not resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unresolved {
     /// This query has no result yet.

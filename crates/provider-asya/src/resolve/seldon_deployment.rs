@@ -73,7 +73,7 @@ fn which(several: &[&Value]) -> String {
     )
 }
 
-/// Why `spec.replicas` has no effect; none where it has.
+/// Returns why `spec.replicas` has no effect; none if it has.
 fn own_count(object: &Value) -> Option<String> {
     let predictors = object["spec"]["predictors"].as_array()?;
     let place = predictors

@@ -11,7 +11,7 @@ pub enum TransportError {
     Unreachable {
         /// Endpoint of the broker or service.
         endpoint: String,
-        /// Why, as far as it is known.
+        /// Cause, as far as it is known.
         cause: String,
     },
     /// The credentials are wrong or lack a right.
@@ -61,7 +61,7 @@ pub enum TransportError {
     DeletedRecently {
         /// The name.
         name: String,
-        /// When it is retried.
+        /// Delay until the retry.
         after: Duration,
     },
     /// The queue exists, and whether it works is not known yet.
@@ -72,7 +72,7 @@ pub enum TransportError {
     NotCountedYet {
         /// The queue.
         name: String,
-        /// When it is observed again.
+        /// Delay until the next observation.
         after: Duration,
     },
     /// The queue exists and does not seem to work.

@@ -21,7 +21,7 @@ pub struct Rate {
 pub struct RateLimit {
     interval: Duration,
     burst: u32,
-    /// When the bucket is full again without further calls.
+    /// Time at which the bucket is full again without further calls.
     full_at: Mutex<Option<Instant>>,
     calls: Counter,
 }

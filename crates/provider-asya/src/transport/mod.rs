@@ -41,7 +41,7 @@ pub trait ExternalQueue: Send + Sync {
     fn delete(&self) -> BoxFuture<'_, Result<(), TransportError>>;
 }
 
-/// How much an observation reads.
+/// Extent of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// One API call: counters and visible drift; reads no bindings and no owner tags of SQS.
@@ -71,7 +71,7 @@ pub struct ObservedQueue {
     pub url: Option<String>,
     /// ARN, on SQS.
     pub arn: Option<String>,
-    /// Where it was found.
+    /// Location in which it was found.
     pub location: Location,
     /// Numbers of messages; unknown while the broker has not counted them. A quick observation
     /// counts no dead letters.
@@ -82,7 +82,7 @@ pub struct ObservedQueue {
     pub held: Option<u64>,
     /// Differences between desired and observed state.
     pub drift: Vec<Drift>,
-    /// Those of them that a quick observation shows.
+    /// Drift among it that a quick observation finds.
     pub quick_drift: Vec<Drift>,
     /// Names of the policies that the provider wrote, on RabbitMQ; known after a full observation.
     pub policies: Option<Vec<String>>,
@@ -90,7 +90,7 @@ pub struct ObservedQueue {
     pub retry_delays: Option<Vec<u32>>,
     /// True if retry queues of former delays exist, which are deleted once they are empty.
     pub has_former_retry_queues: bool,
-    /// Why it cannot be used, where it cannot.
+    /// Reason for which it cannot be used, if it cannot.
     pub unusable: Option<String>,
     /// The policy that shadows ours, or that ours shadows, as a message.
     pub shadowed: Option<String>,
@@ -114,7 +114,7 @@ impl ObservedQueue {
 /// Owner of a queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Ownership {
-    /// Not read by this observation.
+    /// The observation has not read the owner.
     #[default]
     Unread,
     /// None.
@@ -126,7 +126,7 @@ pub enum Ownership {
 /// One difference between desired and observed state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drift {
-    /// What differs: the field of `forProvider` where there is one.
+    /// Field of `forProvider` that differs, or a description of the difference.
     pub what: String,
     /// Observed value.
     pub have: String,

@@ -15,8 +15,8 @@ use provider_asya::kinds::WorkloadBinding;
 use provider_asya::timings::Timings;
 use serde_json::{Value, json};
 
-/// How long it must be quiet, in this test, until conflicts are forgotten: longer than all
-/// waits between them, and short enough to wait for.
+/// Time without conflicts after which they are forgotten, in this test: longer than all waits between
+/// them, and short enough to wait for.
 const QUIET: Duration = Duration::from_secs(8);
 
 static FIXTURE: Shared<BindingFixture> = Shared::new("conflicts of bindings", || {

@@ -14,7 +14,7 @@ use provider_asya::kinds::{ProviderConfig, Queue};
 use provider_asya::timings::Timings;
 use serde_json::{Value, json};
 
-/// How long one call may take here.
+/// Timeout of a call in these tests.
 const CALL: Duration = Duration::from_secs(2);
 
 /// A fault of the connection to the broker.

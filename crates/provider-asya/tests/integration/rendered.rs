@@ -127,7 +127,7 @@ fn shown(object: &DynamicObject) -> String {
     format!("{} {}", kind.unwrap_or("?"), object.name_any())
 }
 
-/// What Pod Security *restricted* demands of a container.
+/// Returns the `securityContext` that Pod Security *restricted* requires of a container.
 fn restricted_container() -> serde_json::Value {
     json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]},
         "runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}})

@@ -165,7 +165,7 @@ fn a_kind_of_no_row_is_refused_with_those_that_are_known() {
     assert!(message.starts_with("actors cannot bind to a Job: bind to one of Deployment (apps), "));
 }
 
-/// What `install/` lets the provider read for the sake of bindings is what some target leads it to.
+/// The rights in `install/` to read objects for bindings are those that some target needs.
 #[test]
 fn binding_needs_rights_on_the_read_kinds_only() {
     let mut looked_at = BTreeSet::new();

@@ -220,7 +220,7 @@ fn a_queue_of_another_account_is_refused() {
     });
 }
 
-/// Some services that stand in for SQS have no STS.
+/// An account that a service without STS cannot report is no other account; a failing STS is an error.
 #[test]
 fn an_unknown_account_is_no_other_account_and_a_failing_sts_is_an_error() {
     MOTO.run(async |moto| {

@@ -19,7 +19,7 @@ const OTHERS: usize = 5000;
 /// that were kept would take more, were it 1 KiB of each.
 const GROWTH_MAX: u64 = 2 << 10;
 
-/// How long bindings are given to settle, and are watched then.
+/// Time for bindings to settle, and then to be watched.
 const SETTLING: Duration = Duration::from_mins(1);
 
 /// Prints what they cost.

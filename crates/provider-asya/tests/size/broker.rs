@@ -22,10 +22,10 @@ use crate::rig::rabbitmq::RabbitMq;
 const AT_ONCE: usize = 8;
 /// Lists of which the mean is taken.
 const LISTS: u32 = 5;
-/// What a poll needs of a queue.
+/// Columns of a queue that a poll reads.
 const COLUMNS: &str = "name,type,durable,auto_delete,state,online,arguments,policy,\
     effective_policy_definition,messages,messages_ready,messages_unacknowledged";
-/// Where the numbers of queues come from; default: 300.
+/// Variable with the numbers of queues; default: 300.
 const SIZES: &str = "ASYA_SIZE_QUEUES";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,5 @@
-//! How large the provider is with thousands of queues, or with bindings beside thousands of other
-//! workloads, and how much it asks for. Measurements of minutes, run by hand on the optimised program:
+//! Size and requests of the provider with thousands of queues, or with bindings beside thousands of
+//! other workloads. Measurements of minutes, run by hand on the optimised program:
 //!
 //! ```sh
 //! cargo build --profile dist -p provider-asya
@@ -37,8 +37,8 @@ async fn a_thousand_queues_of_rabbitmq() {
     .await;
 }
 
-/// What RabbitMQ itself needs for a queue grows with the square of their number, which shows beside
-/// the thousand.
+/// RabbitMQ's own cost of a queue grows with the square of their number, which is visible in comparison
+/// with the thousand.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes minutes, and needs the optimised program"]
 async fn three_hundred_queues_of_rabbitmq() {

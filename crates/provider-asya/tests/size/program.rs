@@ -8,7 +8,7 @@ use test_cluster::usage::{self, Usage};
 
 use crate::rig::process::Process;
 
-/// How long thousands of queues may take.
+/// Time limit for thousands of queues.
 const TIMEOUT: Duration = Duration::from_hours(1);
 
 /// A running provider. It ends with this value.
@@ -64,7 +64,7 @@ impl Program {
         }
     }
 
-    /// What it has cost until now, and the broker, which is the program of that name.
+    /// Returns the usage so far of the provider and of the broker, which is the program of that name.
     pub(crate) fn measure(&self, broker: &str) -> Measurement {
         let metrics = self.metrics();
         let usages = usage::measure();
@@ -90,7 +90,7 @@ fn optimised() -> PathBuf {
     program
 }
 
-/// How many objects are ready.
+/// Returns the number of ready objects.
 pub(crate) fn ready(metrics: &str) -> usize {
     sum(metrics, "crossplane_managed_resource_ready{")
 }

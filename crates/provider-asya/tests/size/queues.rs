@@ -18,16 +18,16 @@ use crate::rig::{self, provider_fixture};
 const RESIDENT_MAX: u64 = 40 << 10;
 const RESIDENT_OF_QUEUE: u64 = 10;
 
-/// How long the quiet time is watched: one poll of each queue.
+/// Duration of the quiet time: one poll of each queue.
 const QUIET: Duration = Duration::from_mins(1);
 
-/// What is still on its way when all is done is no part of the quiet time.
+/// Time to settle: traffic that remains after all is done is not part of the quiet time.
 const SETTLING: Duration = Duration::from_secs(10);
 
-/// How many objects are written at the same time.
+/// Number of objects that are written at the same time.
 const AT_ONCE: usize = 8;
 
-/// Which queues are measured.
+/// Queues that are measured.
 pub(crate) struct Kind {
     pub(crate) title: &'static str,
     /// The broker's program.
@@ -38,7 +38,7 @@ pub(crate) struct Kind {
     pub(crate) queue: fn(&str, usize) -> Value,
 }
 
-/// How many of what there are.
+/// Numbers of queues and pods.
 pub(crate) struct Plan {
     pub(crate) queues: usize,
     /// Pods that are no actor's.
@@ -169,7 +169,7 @@ const HEAD: &str = "| What | Time | Provider: processor | resident, at most | Re
 /// A stretch of time whose costs are printed.
 struct Stretch<'a> {
     kind: &'a Kind,
-    /// Nothing where the program begins with it.
+    /// Measurement before it; none if the program begins with it.
     before: Option<Measurement>,
     begun: std::time::Instant,
     broker: test_cluster::usage::Usage,

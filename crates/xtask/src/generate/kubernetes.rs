@@ -23,7 +23,7 @@ const ROOTS: [&str; 3] = [
     "io.k8s.api.apps.v1.StatefulSetSpec",
     "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior",
 ];
-/// Where references to types point.
+/// Prefix of references to types.
 const REFERENCE: &str = "#/components/schemas/";
 
 /// The list of types. The file is kept while the pinned version is the same, so that only a new

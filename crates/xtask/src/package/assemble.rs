@@ -18,7 +18,7 @@ use super::{programs, roots};
 use crate::cannot;
 use crate::workspace::Metadata;
 
-/// Where the program is in its image; the same everywhere, so that the Dockerfile can be one.
+/// Path of the program in its image; the same everywhere, so that the Dockerfile can be one.
 pub(super) const PROGRAM: &str = "program";
 
 /// Ports of functions and providers: metrics, and gRPC or webhooks.
@@ -27,7 +27,7 @@ const PORTS: &[u16] = &[8080, 9443];
 /// Folder in which handlers lie, below the root of their image.
 pub(super) const HANDLERS: &str = "app";
 
-/// Where images are assembled, and from what.
+/// Inputs from which images are assembled.
 #[derive(Debug)]
 pub(super) struct Workshop<'a> {
     /// The repository.

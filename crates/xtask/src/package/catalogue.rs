@@ -63,7 +63,7 @@ const fn function(name: &'static str, examples: &'static [&'static str]) -> Prod
     Product { name, kind }
 }
 
-/// Everything, programs first.
+/// All products, programs first.
 pub(super) const PRODUCTS: &[Product] = &[
     function("function-resolve-flavors", &[SIX_STEPS]),
     function("function-render-queue", &[SIX_STEPS]),

@@ -13,7 +13,7 @@ use crate::cannot;
 #[derive(Debug)]
 pub(super) struct Publication {
     pub(super) registry: Registry,
-    /// Where the source is; what would name it is left out otherwise.
+    /// URL of the source; without it, metadata that names the source is omitted.
     pub(super) source: Option<String>,
     pub(super) version: String,
 }

@@ -13,7 +13,7 @@ use super::base::Base;
 use super::layer::{Layer, ROLE_KEY, digest};
 use super::platform::Platform;
 
-/// When everything was made: the same on every machine.
+/// Creation time of all content: the same on every machine.
 const CREATED: &str = "1970-01-01T00:00:00Z";
 
 /// The process's user: a number, since the kubelet cannot know whether a name is root. It is the
@@ -30,7 +30,7 @@ pub(super) struct Recipe {
     pub(super) base: Option<Base>,
     /// From bottom to top.
     pub(super) layers: Vec<Layer>,
-    /// None for an image that nobody runs.
+    /// None for an image that is never run.
     pub(super) process: Option<Process>,
 }
 
@@ -45,14 +45,14 @@ pub(super) struct Process {
     pub(super) env: Vec<(&'static str, String)>,
     /// The signal that asks it to end; none for SIGTERM.
     pub(super) stop_signal: Option<&'static str>,
-    /// Where it starts; none for that of the base.
+    /// Working directory; none for that of the base.
     pub(super) working_dir: Option<&'static str>,
 }
 
 /// A whole image.
 #[derive(Debug)]
 pub(super) struct Image {
-    /// Everything that it consists of, by digest.
+    /// Blobs of the image, by digest.
     pub(super) blobs: BTreeMap<String, Vec<u8>>,
     pub(super) manifest: Descriptor,
     /// Digest of the configuration.

@@ -57,7 +57,7 @@ pub(crate) struct Options {
     /// Cargo profile of programs that are built
     #[arg(long, default_value = "dist", value_name = "NAME")]
     pub(crate) profile: String,
-    /// Where everything is written [default: packages/<platform> in Cargo's target folder]
+    /// Output folder [default: packages/<platform> in Cargo's target folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Only these

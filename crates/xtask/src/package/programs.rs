@@ -43,7 +43,7 @@ pub(crate) fn build(
         .join(profile_folder(profile)))
 }
 
-/// Where Cargo puts what it builds with a profile: its default has another name.
+/// Returns the folder of Cargo's output for a profile: its default has another name.
 fn profile_folder(profile: &str) -> &str {
     match profile {
         "dev" => "debug",
@@ -63,7 +63,7 @@ fn rust_flags(root: &Path) -> String {
     flags.join(" ")
 }
 
-/// Where Cargo keeps the sources of other crates.
+/// Returns Cargo's home, which has the sources of other crates.
 fn cargo_home() -> Option<PathBuf> {
     let of_user = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo"));
     let given = std::env::var_os("CARGO_HOME").map(PathBuf::from);

@@ -16,7 +16,7 @@ use crate::workspace::{self, Metadata, output_of};
 /// Media type and end of the name by which scanners know the document.
 pub(super) const EXTENSION: &str = "cdx.json";
 
-/// Something inside, or the image itself.
+/// Component of an image, or the image itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Component {
     pub(super) name: String,

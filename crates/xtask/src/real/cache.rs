@@ -46,7 +46,7 @@ impl Cache {
         &self.dir
     }
 
-    /// Where the program or file is, or would be.
+    /// Returns the path of the program or file, whether it exists or not.
     pub(crate) fn path_of(&self, pins: &Pins) -> PathBuf {
         let Component { name, part, .. } = pins.component;
         match part {

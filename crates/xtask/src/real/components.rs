@@ -35,7 +35,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Where the module has it.
+    /// Returns its package, or its folders, in the module.
     pub(crate) fn source(&self) -> &'static str {
         match self {
             Self::Program { package, .. } => package,

@@ -13,7 +13,7 @@ use super::go_version::GoVersion;
 use super::pins::Pins;
 use crate::cannot;
 
-/// How many lines of a failed build are shown.
+/// Number of lines of a failed build that are shown.
 const SHOWN_LINES: usize = 15;
 
 /// A Go command.
@@ -111,7 +111,7 @@ impl Go {
         fs::write(output, stream).with_context(|| cannot("write", output))
     }
 
-    /// Where Go keeps the component's module, which is fetched if it is not there.
+    /// Returns the folder of the component's module in Go's cache, which is fetched if it is missing.
     pub(crate) fn module_folder(&self, pins: &Pins) -> Result<PathBuf> {
         let module = pins.component.module;
         let output = self

@@ -35,7 +35,7 @@ pub(crate) const DIR_VARIABLE: &str = "ASYA_REAL_DIR";
 
 const UP_TO_DATE: &str = "up to date";
 
-/// How often a build that takes longer is reported.
+/// Interval at which a build that takes longer is reported.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Action, and components.
@@ -86,7 +86,7 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
 /// The components that a task needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// Those that are not optional, and optional ones that were built before.
+    /// Required components, and optional ones that were built before.
     Usual,
     /// All of them.
     Whole,
@@ -174,7 +174,8 @@ pub(crate) fn kubernetes_version(root: &Path) -> Result<String> {
     Ok(kubernetes(root)?.version)
 }
 
-/// Where Go keeps the sources of the pinned Kubernetes; they are fetched if they are missing.
+/// Returns the folder of the pinned Kubernetes in Go's cache; its sources are fetched if they are
+/// missing.
 pub(crate) fn kubernetes_module(root: &Path) -> Result<PathBuf> {
     Go::on_path().module_folder(&kubernetes(root)?)
 }
@@ -185,7 +186,7 @@ fn kubernetes(root: &Path) -> Result<Pins> {
     pins.next().context("no component is kube-apiserver")
 }
 
-/// Where the folders with the pins are.
+/// Returns the folder that contains those of the pins.
 fn folder(root: &Path) -> PathBuf {
     root.join("crates/xtask/real")
 }

@@ -63,7 +63,7 @@ pub(super) fn flavors() -> Result<String> {
     Ok(page.end())
 }
 
-/// How the values of two flavors become one.
+/// Returns the rule by which the values of two flavors are merged.
 fn merged(property: &Value) -> &'static str {
     match property["type"].as_str() {
         Some("array") => "appended, in order",

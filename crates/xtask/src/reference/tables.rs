@@ -15,7 +15,8 @@ use crate::cannot;
 const OF_PROVIDER: &str = "crates/provider-asya/src/metrics/exposition.txt";
 /// Metrics of a function; `tests/tests/servers.rs` compares this with those that it serves.
 const OF_FUNCTIONS: &str = "crates/function-kit/src/metrics.txt";
-/// What the sidecar serves; `crates/asya-sidecar/tests/observability.rs` compares it with what is served.
+/// Metrics that the sidecar serves; `crates/asya-sidecar/tests/observability.rs` compares them with
+/// its endpoint.
 const OF_SIDECAR: &str = "crates/asya-sidecar/src/metrics.txt";
 
 /// Statuses, conditions and reasons.

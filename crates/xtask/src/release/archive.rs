@@ -18,7 +18,7 @@ use crate::workspace::{self, Metadata, shown};
 /// The program, and its name in the archive.
 const PROGRAM: &str = "asya";
 
-/// What else is in the archive, relative to the repository.
+/// Other files of the archive, relative to the repository.
 const FILES: [&str; 2] = ["LICENSE", "README.md"];
 
 /// An archive that is written.

@@ -7,7 +7,7 @@ use super::Options;
 use super::archive::Archive;
 use super::target::{Arch, Os};
 
-/// What the CLI is, in the length that both installers take.
+/// Description of the CLI, in the length that both installers accept.
 const DESCRIPTION: &str = "Render, check and watch queue-driven AI actors";
 
 /// URL of an archive below the repository's releases.

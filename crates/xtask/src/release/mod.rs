@@ -39,7 +39,7 @@ use crate::{Verdict, cannot, real};
 /// The folder that the test of a release installs.
 const FOLDER_VARIABLE: &str = "ASYA_RELEASE_DIR";
 
-/// What is released, from what, and for whom.
+/// Options of `cargo xtask release`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Version, without a leading v: that of the workspace in Cargo.toml
@@ -64,7 +64,7 @@ pub(crate) struct Options {
     /// Skip the installation from a registry on loopback
     #[arg(long)]
     no_check: bool,
-    /// Where everything is written, emptied first [default: releases/v<version> in Cargo's target folder]
+    /// Output folder, emptied first [default: releases/v<version> in Cargo's target folder]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -73,9 +73,9 @@ pub(crate) struct Options {
 struct Release<'a> {
     root: &'a Path,
     options: &'a Options,
-    /// Where it is written.
+    /// Output folder.
     folder: PathBuf,
-    /// What it lacks.
+    /// Parts that it lacks.
     missing: Vec<String>,
 }
 

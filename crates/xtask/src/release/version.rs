@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use super::versioned_files;
 use crate::cannot;
 
-/// What precedes a version of ours in manifests and pages: our images in the example registry.
+/// Prefix of our versions in manifests and pages: our images in the example registry.
 const EXAMPLE_REGISTRY: &str = "registry.example.org/asya/";
 
 /// A version such as `0.2.0` or `0.2.0-rc.1`.

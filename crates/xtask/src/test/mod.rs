@@ -24,7 +24,7 @@ use crate::real::Extent;
 use crate::workspace::{self, Metadata, shown};
 use crate::{Verdict, real};
 
-/// Where the tests find our own binaries.
+/// Variable with the folder of our own binaries, for tests.
 pub(crate) const BIN_DIR_VARIABLE: &str = "ASYA_BIN_DIR";
 
 /// Set to `1`, tests of the real components are skipped.

@@ -20,7 +20,7 @@ struct Requirement {
     is_for_real_components: bool,
 }
 
-/// How a requirement is looked up.
+/// Check for a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     /// A program on the search path.
@@ -31,7 +31,7 @@ enum What {
     PythonModule(&'static str),
 }
 
-/// Everything that tests start and that is no component of `cargo xtask real`.
+/// Programs and modules that tests require, except components of `cargo xtask real`.
 const REQUIREMENTS: [Requirement; 14] = [
     // The linker of every Rust program, and the compiler of its TLS library.
     always(What::Program("cc"), "build-essential"),

@@ -16,7 +16,7 @@ use crate::workspace::shown;
 /// what the test is about.
 pub(crate) const SKIPPED_VARIABLE: &str = "ASYA_SKIPPED_TESTS";
 
-/// Which stream of a command has the lines that sum up its tests.
+/// Stream of a command that has the lines with the results of its tests.
 #[derive(Clone, Copy)]
 pub(crate) enum Results {
     /// The command runs no tests.
@@ -27,7 +27,7 @@ pub(crate) enum Results {
     Stderr,
 }
 
-/// How many tests ended how, over all programs.
+/// Numbers of tests by result, over all programs.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Totals {
     passed: u64,
@@ -159,7 +159,7 @@ impl SkippedTests {
         }
     }
 
-    /// Where it is, for [`SKIPPED_VARIABLE`].
+    /// Returns its path, for [`SKIPPED_VARIABLE`].
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

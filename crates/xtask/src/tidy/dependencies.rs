@@ -1,4 +1,4 @@
-//! Invariants of the dependency graph: which crate may use which, and what nobody may use.
+//! Invariants of the dependency graph: which crate may use which, and forbidden ones.
 
 use super::Violation;
 use crate::workspace::{Metadata, Package};

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use crate::workspace::{self, Metadata};
 use crate::{Verdict, cannot};
 
-/// Something that breaks an invariant.
+/// Violation of an invariant.
 #[derive(Debug, PartialEq, Eq)]
 struct Violation {
     /// A path relative to the repository root, with a line where one is known.

@@ -52,7 +52,7 @@ pub(super) fn all(
     Ok(attributes)
 }
 
-/// An extended attribute; none where it is gone or not text.
+/// Returns an extended attribute; none if it is missing or not text.
 fn value(path: &Path, name: &str, key: &Key) -> Result<Option<String>, StateError> {
     let mut value = vec![0; MAX_BYTES];
     match getxattr(path, name, &mut value[..]) {

@@ -12,10 +12,10 @@ use tempfile::TempPath;
 use super::{Directory, entry, errors, outside};
 use crate::state::{Condition, Key, StateError};
 
-/// How many locks there are. Values that share one wait for each other's rename.
+/// Number of locks. Values that share one wait for each other's rename.
 const LOCKS: usize = 64;
 
-/// How often a directory is made again that a deletion elsewhere removes as empty.
+/// Attempts to create a directory that a deletion elsewhere removes as empty.
 const ATTEMPTS: usize = 10;
 
 /// Locks of values, between threads and between pods.

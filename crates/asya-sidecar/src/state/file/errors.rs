@@ -1,4 +1,4 @@
-//! What errors of the file system mean for a value.
+//! File system errors as state errors.
 
 use std::io::{self, ErrorKind};
 

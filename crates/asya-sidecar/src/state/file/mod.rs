@@ -33,7 +33,7 @@ const PRIVATE: &str = ".asya-state";
 /// Files that a killed connector left behind are deleted after this time.
 const ABANDONED_AFTER: Duration = Duration::from_hours(24);
 
-/// How much is read at once.
+/// Size of one read.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// A store in a directory.
@@ -202,7 +202,7 @@ impl Store for FileStore {
 }
 
 impl Directory {
-    /// Where a value is or would be.
+    /// Returns the path of a value, whether it exists or not.
     fn path(&self, key: &Key) -> Result<PathBuf, StateError> {
         if key.as_str().split('/').next() == Some(PRIVATE) {
             return Err(StateError::InvalidKey {
@@ -243,8 +243,8 @@ fn outside(key: &Key) -> StateError {
     StateError::Denied(format!("{:?} is a link out of the store", key.as_str()))
 }
 
-/// What is known of a file. Each write makes a new file with a later time, so that the tag of an earlier
-/// one never comes back.
+/// Returns the metadata of a file. Each write makes a new file with a later time, so that the tag of an
+/// earlier one is never reused.
 fn entry(found: &Metadata) -> Entry {
     let (seconds, nanoseconds) = (found.mtime(), found.mtime_nsec());
     Entry {

@@ -12,7 +12,7 @@ use super::upload::WRITE_ID;
 use super::{S3Store, errors};
 use crate::state::{Key, StateError};
 
-/// How long a presigned URL holds.
+/// Validity of a presigned URL.
 const PRESIGNED_FOR: Duration = Duration::from_hours(1);
 
 /// Attributes that S3 or the connector computes.
@@ -28,7 +28,7 @@ const COMPUTED: [&str; 6] = [
 /// The one attribute of the object itself that handlers may set.
 const CONTENT_TYPE: &str = "content_type";
 
-/// What stays as it is in the name of a copy's source.
+/// Characters that are not percent-encoded in the name of a copy's source.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')

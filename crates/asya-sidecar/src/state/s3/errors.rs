@@ -1,4 +1,4 @@
-//! What errors of S3 mean for a value.
+//! S3 errors as state errors.
 
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};

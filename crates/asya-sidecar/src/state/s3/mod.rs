@@ -21,7 +21,7 @@ use futures::{StreamExt as _, stream};
 use super::config::S3Config;
 use super::{Body, Condition, Entry, Key, Listing, Prefix, Stat, StateError, Store};
 
-/// How long a connection, one attempt of a request and all of them may take. Less together than the
+/// Timeouts of a connection, of one attempt of a request and of all of them. Less together than the
 /// minute that the runtime waits for an answer.
 const CONNECT: Duration = Duration::from_secs(5);
 const ATTEMPT: Duration = Duration::from_secs(20);
@@ -116,7 +116,7 @@ impl Store for S3Store {
         let found = self.client.head_bucket().bucket(&self.bucket).send().await;
         match found {
             Ok(_) => {}
-            // The right to look at the bucket is not needed for its objects.
+            // Access to objects does not require the right to call HeadBucket.
             Err(error) if errors::status(&error) == Some(403) => {}
             Err(error) if errors::status(&error) == Some(404) => {
                 let text = format!("bucket {:?} does not exist", self.bucket);

@@ -14,10 +14,10 @@ use crate::state::{Body, Condition, Key, StateError};
 /// Size of a part, and of the largest value that is written at once. S3 wants 5 MiB at least.
 const PART_BYTES: usize = 8 << 20;
 
-/// How many parts S3 takes.
+/// Most parts that S3 accepts.
 const MAX_PARTS: u64 = 10_000;
 
-/// Metadata that says which request wrote an object; not an attribute of handlers.
+/// Metadata key of the request that wrote an object; not an attribute of handlers.
 pub(super) const WRITE_ID: &str = "asya-write";
 
 /// Stores a value.
@@ -204,7 +204,7 @@ fn headers(condition: &Condition) -> (Option<String>, Option<String>) {
     }
 }
 
-/// The error of a conditional write. A value that is gone is one that has changed.
+/// Returns the error of a conditional write. A deleted value counts as changed.
 fn of_condition<E>(
     error: &SdkError<E, HttpResponse>,
     key: &Key,

@@ -22,16 +22,16 @@ use super::link::{Link, SUCCESS};
 use super::{QUEUE_PAUSE, RabbitMq, Unacknowledged};
 use crate::transport::Delivery;
 
-/// How long a broker may take to answer on a connection that is there.
+/// Timeout of a broker's answer on an established connection.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long nothing may come until the consumer is looked after.
+/// Time without deliveries after which the consumer is checked.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// How long nothing may come until the consumer is renewed.
+/// Time without deliveries after which the consumer is renewed.
 const QUIET: Duration = Duration::from_secs(30);
 
-/// How long a message that waits may take to be delivered to an idle consumer.
+/// Time in which a waiting message must be delivered to an idle consumer.
 const DELIVERY: Duration = Duration::from_millis(500);
 
 /// The channel on which messages are received. It lives on while nothing is received, because messages are
@@ -39,7 +39,7 @@ const DELIVERY: Duration = Duration::from_millis(500);
 pub(super) struct Consuming {
     channel: Channel,
     consumer: Option<Consumer>,
-    /// Where the queue is looked for. The answer that it is missing ends the channel.
+    /// Channel that checks for the queue. The answer that it is missing ends the channel.
     probe: Channel,
     /// Deliveries that are not settled.
     unsettled: Arc<AtomicUsize>,
@@ -163,7 +163,7 @@ impl RabbitMq {
         }
     }
 
-    /// How many messages the queue has ready, and how many consumers.
+    /// Returns the numbers of the queue's ready messages and of its consumers.
     async fn inspect(&self, probe: &Channel) -> lapin::Result<(u32, u32)> {
         let passive = QueueDeclareOptions {
             passive: true,
@@ -175,7 +175,7 @@ impl RabbitMq {
         Ok((found.message_count(), found.consumer_count()))
     }
 
-    /// Starts to receive. The queue is looked for on a channel of its own: the answer that it is missing
+    /// Starts to receive. The queue is checked on a channel of its own: the answer that it is missing
     /// ends the channel, and with it every delivery that is not yet acknowledged.
     async fn consume(&self, link: &Link, kept: Option<Consuming>) -> lapin::Result<Consuming> {
         let probe = link.channel().await?;

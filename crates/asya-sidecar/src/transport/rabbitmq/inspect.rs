@@ -12,7 +12,7 @@ use super::{RabbitMq, Unacknowledged, publish};
 use crate::admin::Queues;
 use crate::transport::{Delivery, SendError};
 
-/// How long an operator waits for a broker.
+/// Timeout of an operator's request to a broker.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[async_trait]

@@ -8,10 +8,10 @@ use lapin::uri::AMQPUri;
 use lapin::{Channel, Connection, ConnectionProperties};
 use tokio::sync::Mutex;
 
-/// How long a broker may take to accept a connection.
+/// Time in which a broker must accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long it may take to end one.
+/// Time in which a connection must close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Reply code of a connection that is closed in good order. Source: AMQP 0.9.1, 1.1.

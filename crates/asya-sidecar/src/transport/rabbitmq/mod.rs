@@ -29,7 +29,7 @@ use link::Link;
 /// Half-open connections are noticed after twice this long.
 const HEARTBEAT_SECONDS: u16 = 10;
 
-/// Between two looks for a queue that is missing.
+/// Interval between checks for a missing queue.
 const QUEUE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Between two attempts to connect: at most this long, so that the sidecar is back soon after a broker.

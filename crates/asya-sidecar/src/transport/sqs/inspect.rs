@@ -10,7 +10,7 @@ use super::receive::{Received, receive};
 use crate::admin::Queues;
 use crate::transport::{Delivery, SendError};
 
-/// How long a message is hidden that an operator has taken, unless it is extended.
+/// Visibility timeout of a message that an operator has received, unless it is extended.
 const VISIBILITY_SECONDS: i32 = 30;
 
 #[async_trait]

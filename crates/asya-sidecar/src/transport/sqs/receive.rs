@@ -11,11 +11,11 @@ use super::settle::Hidden;
 use super::{Sqs, errors};
 use crate::transport::{Backoff, Delivery};
 
-/// Between two looks for a queue that is missing or does not answer.
+/// Interval between checks for a queue that is missing or does not answer.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// How long a request that is under way may take when nothing more is to be received. A message that it
+/// Time for a running request when no more messages are to be received. A message that it
 /// brings is given back; one that comes later would stay hidden for the visibility timeout.
 const LAST_REQUEST: Duration = Duration::from_secs(2);
 

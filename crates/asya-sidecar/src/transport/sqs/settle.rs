@@ -15,7 +15,7 @@ use crate::transport::Settle;
 /// The longest time that a rejected message waits for its next delivery.
 const MAX_REJECTED_SECONDS: i32 = 900;
 
-/// How often the deletion of a message is tried, beside the client's own attempts.
+/// Attempts to delete a message, beside the client's own attempts.
 const DELETE_ATTEMPTS: u32 = 3;
 
 /// A message that only this sidecar sees.

@@ -1,4 +1,4 @@
-//! What the API server refuses beyond types: [`tables`], and rules between fields.
+//! Checks of the API server beyond types: [`tables`], and rules between fields.
 
 mod containers;
 mod metadata;

@@ -105,7 +105,8 @@ fn resource_name(walk: &mut Walk, path: &[merge::Segment], name: &str) {
     }
 }
 
-/// Returns whether the resource is one of a device plugin: a name with a domain that is not Kubernetes' own.
+/// Returns whether the resource is an extended resource, as device plugins provide: its name has a domain
+/// other than Kubernetes' own.
 fn is_extended(name: &str) -> bool {
     name.contains('/') && !name.contains("kubernetes.io/")
 }

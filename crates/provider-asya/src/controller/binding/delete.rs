@@ -21,7 +21,7 @@ use crate::policies::Policies;
 use crate::requeue::Requeue;
 
 impl Reconciler<'_> {
-    /// Removes what was injected, or leaves it where the policies say so, and the finalizer.
+    /// Removes the finalizer, and the injected containers unless the management policies keep them.
     pub(super) async fn delete(&mut self, policies: &Policies) -> Result<Requeue, EarlyExit> {
         let finalizers = self.managed.object.finalizers();
         if !finalizers.iter().any(|name| name == FINALIZER) {
@@ -56,7 +56,7 @@ impl Reconciler<'_> {
         Err(EarlyExit::Deleted)
     }
 
-    /// Returns whether scalers of the actor exist. After [`Timings::scalers`] nobody waits for them.
+    /// Returns whether scalers of the actor exist; false after [`Timings::scalers`], the limit of the wait.
     ///
     /// [`Timings::scalers`]: crate::timings::Timings::scalers
     async fn scalers_remain(&self) -> Result<bool, EarlyExit> {

@@ -152,7 +152,7 @@ impl Reconciler<'_> {
         is_done
     }
 
-    /// When a workload is polled into which everything is injected.
+    /// Returns the time of the next poll of a workload into which everything is injected.
     fn poll(&self, uid: &str, conflicts: Conflicts) -> Requeue {
         let timings = &self.context.provider.timings;
         let cache = &self.context.bound_workloads;

@@ -49,7 +49,7 @@ const CONTROLLER: &str = "workloadbinding";
 /// CustomResourceDefinition that the controller waits for.
 const KIND: &str = "workloadbindings.provider.asya.sh";
 
-/// What all reconciles of WorkloadBindings share.
+/// State that all reconciles of WorkloadBindings share.
 struct BindingContext {
     provider: Arc<Context>,
     /// Reads targets and what is behind them.

@@ -18,11 +18,11 @@ use crate::resolve::{self, Query, QueryResult, QueryResults, Resolved, Unresolve
 /// Most queries for one target.
 const QUERIES_MAX: usize = 16;
 
-/// What is behind the target.
+/// Result of resolving the target.
 enum Found {
     /// A workload, and what was read for it.
     Resolved(Box<Resolved>, QueryResults),
-    /// Nothing; reason and message of the condition.
+    /// No workload; reason and message of the condition.
     Missing(&'static str, String),
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Reconciler<'a> {
     pub(super) has_changed: bool,
 }
 
-/// Why a reconcile ends early.
+/// Reason for which a reconcile ends early.
 pub(super) enum EarlyExit {
     /// The object is deleted, or no longer this provider's concern.
     Deleted,

@@ -100,10 +100,10 @@ impl Config for ClusterProviderConfig {
     }
 }
 
-/// What all reconciles of configs of one kind share.
+/// State that all reconciles of configs of one kind share.
 struct ConfigContext {
     provider: Arc<Context>,
-    /// When the users of each config were counted last, by its uid.
+    /// Time of the last count of each config's users, by its uid.
     counted: Mutex<BTreeMap<String, Instant>>,
 }
 

@@ -45,7 +45,7 @@ pub struct Connection {
     pub counters: Option<Duration>,
     /// True if queues without an owner tag may be adopted.
     pub may_adopt: bool,
-    /// Why the password cannot be part of a URL, where it cannot.
+    /// Reason for which the password cannot be part of a URL, if it cannot.
     pub unsafe_password: Option<String>,
     /// First part of the owner tag.
     pub owner_id: String,
@@ -100,7 +100,7 @@ pub fn client_key(queue: &Queue) -> ClientKey {
 struct CachedClient {
     /// Uid and generation of the config that the client was made from.
     version: (String, i64),
-    /// When its Secrets were read last; none where they must be read again.
+    /// Time at which its Secrets were read last; none if they must be read again.
     read: Option<Instant>,
     /// Values of the Secrets.
     secrets: Vec<Vec<u8>>,
@@ -123,7 +123,7 @@ struct ResolvedConfig {
     cluster: Option<ClusterProviderConfigSpec>,
 }
 
-/// Why there is no connection: one line with what to do.
+/// Reason for which there is no connection: one line with the remedy.
 pub type ConnectError = String;
 
 impl Connector {

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use crate::cluster;
 
-/// How long the list is cached. A namespace that is newer than the list owns none of the names that its
-/// shorter neighbour already has queues with.
+/// Time for which the list is cached. A namespace that is newer than the list owns none of the names that
+/// its shorter neighbour already has queues with.
 const CACHED: Duration = Duration::from_secs(5);
 
 /// Cache of the names of all namespaces.

@@ -13,10 +13,10 @@ use tokio::sync::oneshot;
 
 use super::ConfigKey;
 
-/// How much larger the pool of configs is whose endpoint does not answer.
+/// Factor by which the pool of configs is larger whose endpoint does not answer.
 const UNPROVEN_FACTOR: usize = 4;
 
-/// Which of the waiting reconciles come first.
+/// Priority of a waiting reconcile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     /// The object is new, has changed, or is being deleted.

@@ -1,4 +1,4 @@
-//! Whether a password can be part of a URL without encoding.
+//! Check whether a password can be part of a URL without encoding.
 //!
 //! The kubelet builds `ASYA_RABBITMQ_URL` of sidecars from its parts and encodes nothing.
 
@@ -6,7 +6,7 @@ use actor::provider_config::RabbitMqConnection;
 
 use super::ResolvedConfig;
 
-/// Why the password is not URL-safe, without a character of it; none where it is.
+/// Returns why the password is not URL-safe, without a character of it; none if it is.
 ///
 /// It is a condition and not an error: the provider sends the password in a header, and actors may use
 /// another Secret.

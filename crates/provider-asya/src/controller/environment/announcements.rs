@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often one change is announced to an actor that goes on using the former version: Crossplane's
+/// Number of announcements of one change to an actor that still uses the former version: Crossplane's
 /// cache may have been behind. An actor with a conflict never uses the new one.
 const ATTEMPTS: u32 = 3;
 /// Time until the second attempt; each further one takes four times as long.
@@ -33,7 +33,7 @@ pub(super) struct Announcement {
     pub(super) versions: String,
     /// Completed attempts.
     pub(super) attempts: u32,
-    /// When the next attempt is due; none after the last one.
+    /// Time of the next attempt; none after the last one.
     due: Option<Instant>,
 }
 
@@ -47,14 +47,14 @@ impl Announcement {
     }
 }
 
-/// When something is due.
+/// Next announcement.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// This, now.
     Now(Key, Announcement),
-    /// Something, then.
+    /// The next announcement is due then.
     At(Instant),
-    /// Nothing.
+    /// No announcement is pending.
     Never,
 }
 
@@ -84,7 +84,7 @@ impl Announcements {
         self.0.remove(key);
     }
 
-    /// What is due next.
+    /// Returns the announcement that is due, or the time at which the next one is.
     pub(super) fn next(&self, now: Instant) -> Next {
         let pending = self.0.iter();
         let pending = pending.filter_map(|(key, found)| Some((found.due?, key, found)));

@@ -50,7 +50,7 @@ const MANAGER: &str = env!("CARGO_PKG_NAME");
 /// An EnvironmentConfig, of which only the metadata is read.
 type Metadata = PartialObjectMeta<DynamicObject>;
 
-/// What is known of EnvironmentConfigs, and of the actors that have to be informed.
+/// State of EnvironmentConfigs and of the actors that have to be informed of their changes.
 #[derive(Debug, Default)]
 pub struct Environment {
     state: Mutex<State>,
@@ -65,12 +65,12 @@ struct State {
     versions: Option<BTreeMap<String, String>>,
     /// The list that is being received.
     listed: BTreeMap<String, String>,
-    /// Why they cannot be watched.
+    /// Reason and message if they cannot be watched.
     problem: Option<(&'static str, String)>,
     announcements: Announcements,
 }
 
-/// How an actor is informed of changes to its EnvironmentConfigs.
+/// State of the watch for changes to an actor's EnvironmentConfigs.
 #[derive(Debug)]
 pub(super) enum Watched {
     /// The condition that reports it.

@@ -1,4 +1,4 @@
-//! Whether the provider may annotate composite resources, by their kind.
+//! Rights of the provider to annotate composite resources, by their kind.
 //!
 //! `install/` grants it for AsyncActors. A composite resource of another kind, which a platform team
 //! defined for the same functions, is left alone unless the provider is given the right.
@@ -16,19 +16,19 @@ use tokio::time::Instant;
 use super::announcements::Composite;
 use crate::access;
 
-/// How long a right that exists is not asked for again.
+/// Time for which a right that exists is cached.
 const GRANTED: Duration = Duration::from_mins(10);
 
 /// A kind of composite resource.
 #[derive(Debug, Clone)]
 pub(super) struct CompositeKind {
-    /// How to address its objects.
+    /// API resource of its objects.
     pub(super) resource: ApiResource,
     /// True if they are in a namespace; those of claims are not.
     pub(super) is_namespaced: bool,
 }
 
-/// What is known of a kind: itself, or why its objects cannot be annotated.
+/// Kind of composite resource, or why its objects cannot be annotated.
 type Known = Result<CompositeKind, String>;
 
 /// Rights by API version and kind.

@@ -30,7 +30,7 @@ const CONTROLLER: &str = "actorhealth";
 /// CustomResourceDefinition that the controller waits for.
 const KIND: &str = "actorhealths.provider.asya.sh";
 
-/// What all reconciles of ActorHealth objects share.
+/// State that all reconciles of ActorHealth objects share.
 struct HealthContext {
     provider: Arc<Context>,
     states: StateCache<ObjectState>,

@@ -27,7 +27,7 @@ pub(super) struct ObjectState {
     /// The latest status, written or not: a change of scale between two writes would be lost
     /// otherwise.
     status: Option<HealthStatus>,
-    /// When a status was written last.
+    /// Time of the last status write.
     written: Option<Instant>,
 }
 
@@ -152,8 +152,8 @@ impl<'a> Reconciler<'a> {
         Ok(verdict.look_again.into_iter().chain(unwatched).min())
     }
 
-    /// How long a new ActorHealth still waits for its workload: Crossplane applies both in the same
-    /// reconcile, and a status that says nothing would cost it another one.
+    /// Returns the time for which a new ActorHealth still waits for its workload: Crossplane applies both
+    /// in the same reconcile, and an empty status would cost it another one.
     fn grace(&self, status: &HealthStatus) -> Option<Duration> {
         let created = self.health.metadata.creation_timestamp.as_ref();
         let age = Timestamp::now().duration_since(created?.0);
@@ -213,7 +213,7 @@ impl<'a> Reconciler<'a> {
         Ok(health::classify(&facts, &status.at_provider, timeouts, now))
     }
 
-    /// Why an object cannot be mounted; none without the right to read it.
+    /// Returns why an object cannot be mounted; none without the right to read it.
     async fn mount_problem(&self, mounted: &Mounted) -> kube::Result<Option<MountProblem>> {
         let (client, name) = (self.context.client.clone(), mounted.name.as_str());
         let namespace = &self.namespace;

@@ -14,10 +14,10 @@ use crate::metrics::{Lifecycle, Outcome};
 use crate::requeue::{self, Requeue};
 use crate::timings::Timings;
 
-/// How a reconcile of a managed resource ended.
+/// Outcome of a reconcile of a managed resource.
 #[derive(Debug)]
 pub(in crate::controller) struct ReconcileOutcome {
-    /// When the next one is due.
+    /// Time of the next reconcile.
     pub(in crate::controller) requeue: Requeue,
     /// Failed action, if one failed.
     pub(in crate::controller) error: Option<String>,
@@ -70,7 +70,7 @@ impl ReconcileOutcome {
 pub(in crate::controller) struct ReconcileError {
     /// One line: what failed, and what to do.
     pub(in crate::controller) message: String,
-    /// When the object is reconciled next; [`Requeue::Poll`] is resolved to a duration.
+    /// Requeue of the object; [`Requeue::Poll`] is resolved to a duration.
     pub(in crate::controller) requeue: Requeue,
 }
 
@@ -121,11 +121,11 @@ pub(in crate::controller) struct Finished<'a, K> {
     pub(in crate::controller) object: &'a K,
     /// True if it is ready now.
     pub(in crate::controller) is_ready: bool,
-    /// When the reconcile started.
+    /// Start of the reconcile.
     pub(in crate::controller) started: Instant,
-    /// How often its counters are read.
+    /// Interval at which its counters are read.
     pub(in crate::controller) counters: Option<Duration>,
-    /// How it ended.
+    /// Outcome of the reconcile.
     pub(in crate::controller) outcome: ReconcileOutcome,
 }
 

@@ -19,7 +19,7 @@ use crate::transport::ObservedQueue;
 /// Type of connection Secrets, by Crossplane's convention.
 const TYPE: &str = "connection.crossplane.io/v1alpha1";
 
-/// Why the Secret is not written.
+/// Reason for which the Secret is not written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unpublished {
     /// The Secret is controlled by another object.
@@ -48,7 +48,7 @@ pub(super) enum Unpublished {
     Kube {
         /// The Secret.
         name: String,
-        /// Why not.
+        /// Cause.
         cause: kube::Error,
     },
 }

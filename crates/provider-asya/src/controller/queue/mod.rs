@@ -34,7 +34,7 @@ use crate::timings::Timings;
 /// Name of the controller in metrics.
 const CONTROLLER: &str = "queue";
 
-/// What all reconciles of Queues share.
+/// State that all reconciles of Queues share.
 struct QueueContext {
     provider: Arc<Context>,
     queues: Store<Queue>,

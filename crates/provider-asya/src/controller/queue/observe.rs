@@ -89,7 +89,7 @@ impl Reconciler<'_> {
         }
     }
 
-    /// How deep the first observation is.
+    /// Returns the depth of the first observation.
     fn depth(&self, desired: &SpecVersion, is_incomplete: bool) -> Depth {
         let timings = &self.context.timings;
         let needs_resync = self.state.needs_resync(desired, timings.resync_interval);

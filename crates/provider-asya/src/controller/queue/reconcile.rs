@@ -23,7 +23,7 @@ use crate::policies::Policies;
 use crate::requeue::Requeue;
 use crate::transport::{ObservedQueue, TransportError};
 
-/// What to do where the broker of a deleted object cannot be reached.
+/// Remedy if the broker of a deleted object cannot be reached.
 const WAY_OUT: &str = "; to delete this object and keep its queue, set `spec.managementPolicies` to \
                        [\"Observe\",\"Create\",\"Update\",\"LateInitialize\"]";
 
@@ -31,7 +31,7 @@ const WAY_OUT: &str = "; to delete this object and keep its queue, set `spec.man
 pub(super) struct Reconciler<'a> {
     pub(super) context: &'a Context,
     pub(super) managed: ManagedObject<Queue>,
-    /// How often counters are read; never, where there is none.
+    /// Interval at which counters are read; they never are if there is none.
     pub(super) counters: Option<Duration>,
     pub(super) state: ObjectState,
     /// Outcome of the last call to the broker.
@@ -64,7 +64,7 @@ impl LastAnswer {
     }
 }
 
-/// Why a reconcile ends early.
+/// Reason for which a reconcile ends early.
 pub(super) enum EarlyExit {
     /// The object is deleted, or no longer this provider's concern.
     Deleted,
@@ -74,7 +74,7 @@ pub(super) enum EarlyExit {
     Kube(kube::Error),
 }
 
-/// What failed, for condition and event.
+/// Failure of a reconcile, for condition and event.
 pub(super) struct Failure {
     /// Reason of the event.
     pub(super) event: &'static str,
@@ -82,7 +82,7 @@ pub(super) struct Failure {
     pub(super) reason: &'static str,
     /// One line: what failed and what to do.
     pub(super) message: String,
-    /// When the object is reconciled next.
+    /// Requeue of the object.
     pub(super) requeue: Requeue,
 }
 
@@ -290,7 +290,8 @@ impl<'a> Reconciler<'a> {
         }
     }
 
-    /// What to do where an object that is being deleted cannot reach its broker.
+    /// Returns the remedy if the broker of an object that is being deleted cannot be reached; else
+    /// an empty text.
     pub(super) fn way_out(&self) -> &'static str {
         if self.managed.is_deleted() {
             WAY_OUT

@@ -10,25 +10,25 @@ use crate::transport::Drift;
 /// State of one Queue.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ObjectState {
-    /// What was desired when a full observation found nothing to do, and when that was.
+    /// Spec for which the last full observation found nothing to do, and the time of that observation.
     pub(super) last_resync: Option<(SpecVersion, Instant)>,
     /// True if this provider has deleted the queue: then its absence is not a matter of visibility.
     pub(super) is_queue_deleted: bool,
-    /// When settings were written last.
+    /// Time of the last write of settings.
     pub(super) updated: Option<Instant>,
     /// Dead letters at their last count, and when that was.
     pub(super) dead_letters: Option<(u64, Instant)>,
-    /// When counters were written last.
+    /// Time of the last write of counters.
     pub(super) counted: Option<Instant>,
-    /// Since when messages are observed to wait without a consumer, though pods are ready.
+    /// Time since which messages are observed to wait without a consumer, though pods are ready.
     pub(super) unconsumed_since: Option<Instant>,
-    /// Since when the queue is observed empty.
+    /// Time since which the queue is observed empty.
     pub(super) empty_since: Option<Instant>,
     /// Drift that a quick observation shows and a full one had no remedy for.
     pub(super) accepted: Vec<Drift>,
     /// True if the ProviderConfigUsage exists.
     pub(super) is_use_recorded: bool,
-    /// What the metrics of its lifecycle have counted.
+    /// Lifecycle metrics that were counted for it.
     pub(super) lifecycle: Lifecycle,
 }
 

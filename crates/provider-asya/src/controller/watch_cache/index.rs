@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::runtime::watcher::Event;
 
-/// What an object belongs to: a namespace, and the name of an actor or workload.
+/// Key of an index: a namespace, and the name of an actor or workload.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::controller) struct IndexKey {
     pub(in crate::controller) namespace: String,

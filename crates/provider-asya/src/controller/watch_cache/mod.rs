@@ -25,7 +25,7 @@ use crate::kinds::ActorHealth;
 /// Kinds without which the health of an actor is unknown.
 const REQUIRED: [&str; 4] = ["pods", "deployments", "statefulsets", "replicasets"];
 
-/// What a kind is indexed by.
+/// Property by which a kind is indexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::controller) enum IndexBy {
     /// The actor.
@@ -46,7 +46,7 @@ pub(in crate::controller) struct Indexes {
     /// The ActorHealth objects of an actor and of a workload.
     by_actor: Index<()>,
     by_workload: Index<()>,
-    /// Why a kind cannot be watched, by its plural.
+    /// Problems of kinds that cannot be watched, by their plural.
     problems: BTreeMap<&'static str, WatchProblem>,
     /// Receiver of the ActorHealth objects that a change concerns.
     health: Option<UnboundedSender<ObjectRef<ActorHealth>>>,
@@ -54,7 +54,7 @@ pub(in crate::controller) struct Indexes {
     workloads: Option<UnboundedSender<IndexKey>>,
 }
 
-/// Why a kind cannot be watched.
+/// Problem of a kind that cannot be watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::controller) struct WatchProblem {
     /// One line: what failed.
@@ -72,7 +72,7 @@ pub(in crate::controller) struct ActorSnapshot {
     pub(in crate::controller) revisions: Vec<Revision>,
     /// None while the cache is not synced.
     pub(in crate::controller) scalers: Option<Vec<Scaler>>,
-    /// Why the cache is out of date, as a message: a right to watch was removed.
+    /// Message if the cache is out of date: a right to watch was removed.
     pub(in crate::controller) outdated: Option<String>,
 }
 

@@ -31,7 +31,7 @@ const SCALED_OBJECTS: &str = "scaledobjects.keda.sh";
 /// Longest time that kube's watcher leaves a watch open, in seconds.
 const RENEWAL_MAX: u32 = 294;
 
-/// Why a watch ended.
+/// Reason for which a watch ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchEnd {
     /// The kind is not served.

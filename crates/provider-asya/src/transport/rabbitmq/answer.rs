@@ -20,7 +20,7 @@ const BUDGET: u32 = 16 << 10;
 
 static RESERVED: Semaphore = Semaphore::const_new(BUDGET as usize);
 
-/// Why a body cannot be read.
+/// Error of a body that cannot be read.
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Reads answers of one config. Clones share its limit.

@@ -208,8 +208,8 @@ impl QueueDefinition {
         json!({"routing_key": key, "arguments": {OWNER_ARGUMENT: self.owner_tag.as_str()}})
     }
 
-    /// What policies set for the queue. `queue` is the queue as it was read, or the body with which it is
-    /// declared: what its arguments contain is in no policy.
+    /// Returns the settings that the queue gets by policies. `queue` is the queue as it was read, or the
+    /// body with which it is declared: what its arguments contain is in no policy.
     pub fn policy_definition(&self, version: Version, queue: &Value) -> Map<String, Value> {
         let mut definition = Map::new();
         let dead_letter = self.queue.dead_letter;

@@ -15,8 +15,8 @@ use super::definition::{exact_pattern, policy_name};
 use super::shared_policy::SharedPolicy;
 use crate::transport::TransportError;
 
-/// How long a list is cached. It contains every policy of the virtual host, so an observation cannot read
-/// it each time. The queue itself shows at once which policy applies.
+/// Time for which a list is cached. It contains every policy of the virtual host, so an observation
+/// cannot read it each time. The queue itself shows at once which policy applies.
 const CACHED: Duration = Duration::from_mins(1);
 /// Most virtual hosts whose lists are cached.
 const VHOSTS_MAX: usize = 64;

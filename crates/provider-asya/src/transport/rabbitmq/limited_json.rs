@@ -29,7 +29,7 @@ const DROPPED: [&str; 8] = [
     "contexts",
 ];
 
-/// Why an answer is not parsed.
+/// Reason for which an answer is not parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Error {
     /// It is not JSON.

@@ -31,7 +31,7 @@ use self::partial_declare::UncountedQueues;
 use self::shared_policies::SharedPolicies;
 use super::{Depth, ExternalQueue, Observation, TransportError};
 
-/// How long a broker's version is cached: brokers are upgraded while the provider runs.
+/// Time for which a broker's version is cached: brokers are upgraded while the provider runs.
 const VERSION_CACHED: Duration = Duration::from_mins(10);
 
 /// A broker, with caches of its state. Clones share them.

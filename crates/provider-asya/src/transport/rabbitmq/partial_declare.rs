@@ -37,8 +37,8 @@ struct Uncounted {
 }
 
 impl UncountedQueues {
-    /// How long the queue has been observed without counters. After a `gap` without observations it may
-    /// have been counted in between, so the time starts again.
+    /// Returns the time for which the queue has been observed without counters. After a `gap` without
+    /// observations it may have been counted in between, so the time starts again.
     fn uncounted_for(&self, vhost: &str, queue: &str, now: Instant, gap: Duration) -> Duration {
         let mut uncounted_queues = self.lock();
         uncounted_queues.retain(|_, uncounted| now.duration_since(uncounted.last) <= gap);

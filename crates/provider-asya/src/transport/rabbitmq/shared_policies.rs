@@ -27,9 +27,9 @@ use super::definition::{
 use super::shared_policy::{Kind, SharedPolicy};
 use crate::transport::TransportError;
 
-/// How long it is known that a shared policy is in effect.
+/// Time for which it is cached that a shared policy is in effect.
 const CACHED: Duration = Duration::from_mins(1);
-/// How long it is known that there must be none. Finding out takes a list of all queues.
+/// Time for which it is cached that there must be none. Finding out takes a list of all queues.
 const REFUSED: Duration = Duration::from_mins(10);
 
 /// Definition of the shared policy of a kind; empty where none is needed.
@@ -42,7 +42,7 @@ fn definition(shared: &SharedPolicy, kind: Kind, version: Version) -> Map<String
     Map::from_iter([("delivery-limit".to_owned(), json!(limit))])
 }
 
-/// What is known of the shared policies of a broker. Clones share it.
+/// Cache of the shared policies of a broker. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SharedPolicies(Arc<Mutex<BTreeMap<(String, Kind), Cached>>>);
 
@@ -146,9 +146,9 @@ impl QueueDefinition {
 }
 
 impl RabbitMqExternal {
-    /// What a policy of its own must set for `queue`: everything that is desired, or nothing where the
-    /// shared policy sets it. `queue_object` is the queue as it was read. With `write` a missing shared
-    /// policy is written.
+    /// Returns the settings that `queue` needs in a policy of its own: everything that is desired, or
+    /// nothing if the shared policy has it. `queue_object` is the queue as it was read. With `write`, a
+    /// missing shared policy is written.
     pub(super) async fn own_policy(
         &self,
         queue: &str,
@@ -184,7 +184,7 @@ impl RabbitMqExternal {
         })
     }
 
-    /// Returns whether the shared policy exists as it should be.
+    /// Returns whether the shared policy exists as desired.
     async fn is_in_effect(
         &self,
         shared: &SharedPolicy,

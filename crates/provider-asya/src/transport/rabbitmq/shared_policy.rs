@@ -14,7 +14,7 @@ pub struct SharedPolicy {
     pub max_receive_count: u32,
 }
 
-/// Which queues a policy is for.
+/// Queues to which a policy applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// Queues of actors.

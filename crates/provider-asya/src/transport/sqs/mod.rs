@@ -47,7 +47,7 @@ const OTHERS: Rate = Rate {
     burst: 250,
 };
 
-/// How long an owner tag that was read back when a queue was created need not be read again.
+/// Time for which an owner tag that was read back when a queue was created is not read again.
 const CONFIRMED: Duration = Duration::from_mins(1);
 
 /// Rate limits of all accounts.

@@ -242,7 +242,7 @@ fn an_unowned_queue_is_adopted() {
     });
 }
 
-/// Everything that the broker holds and that an owner can change.
+/// Returns everything in the broker that an owner can change.
 async fn definitions(broker: &RabbitMq) -> Vec<serde_json::Value> {
     let mut all = Vec::new();
     for kind in ["exchanges", "policies", "bindings"] {

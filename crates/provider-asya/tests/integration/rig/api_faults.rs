@@ -21,7 +21,7 @@ use tower::{BoxError, Layer, Service};
 pub enum ApiFault {
     /// They are answered.
     None,
-    /// Nobody takes them, and watches that are open end.
+    /// Connections are refused, and open watches end.
     Unreachable,
     /// They are answered, and every watch ends at once.
     WatchesEnd,
@@ -79,7 +79,7 @@ impl ApiFaults {
         self.now.send_replace(fault);
     }
 
-    /// How many requests have met the present one.
+    /// Returns the number of requests that have met the present one.
     pub fn met(&self) -> u64 {
         self.met.load(Ordering::Relaxed)
     }

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 /// A running proxy. It ends, with its connections, when this value is dropped.
 pub struct BlackHole {
-    /// Where it listens.
+    /// Address on which it listens.
     pub address: SocketAddr,
     losses: watch::Sender<u64>,
     task: JoinHandle<()>,

@@ -59,7 +59,7 @@ struct State {
     lag: Option<Lag>,
     /// The session tokens that calls came with, oldest first.
     tokens: Vec<Option<String>>,
-    /// When calls came in, by their name.
+    /// Times of calls, by their name.
     calls: BTreeMap<String, Vec<Instant>>,
 }
 
@@ -138,7 +138,7 @@ impl FakeSqs {
         tokens
     }
 
-    /// How often a call of this name came in, refused ones included.
+    /// Returns the number of calls of this name, refused ones included.
     pub fn calls(&self, call: &str) -> usize {
         self.lock().calls.get(call).map_or(0, Vec::len)
     }

@@ -1,6 +1,6 @@
 //! A TCP proxy on loopback that does to a broker's connections what networks and load balancers do.
 //!
-//! What it does is decided anew for each request, also on connections that are open already, so a
+//! The mode is read for each request, also on connections that are open already, so a
 //! client with a pool of them meets a fault at once and meets nothing of it afterwards.
 
 use std::net::SocketAddr;
@@ -29,16 +29,16 @@ pub enum Mode {
     Delay(Duration),
     /// It is not passed on; this HTTP status, such as `404 Not Found`, and this body are the answer.
     Answer(&'static str, &'static str),
-    /// Nobody listens; connections that are open are reset.
+    /// Connections are refused; open ones are reset.
     Refuse,
 }
 
-/// Which requests meet the mode. Others are forwarded.
+/// Requests to which the mode applies. Others are forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// All.
     All,
-    /// Those that are no `GET`.
+    /// Requests other than `GET`.
     Writes,
 }
 
@@ -109,7 +109,8 @@ impl Proxy {
         self.set(Mode::Pass, Which::All).await;
     }
 
-    /// How many requests have met another mode than [`Mode::Pass`]. Connections that are refused hold none.
+    /// Returns the number of requests that have met another mode than [`Mode::Pass`]. Refused connections
+    /// have none.
     pub fn met(&self) -> u64 {
         *self.met.lock().expect("no holder panics")
     }

@@ -70,12 +70,12 @@ impl Reverter {
         }
     }
 
-    /// How often it has written.
+    /// Returns the number of its writes.
     pub fn writes(&self) -> u32 {
         self.writes.load(Ordering::Relaxed)
     }
 
-    /// How often the API server has refused what it wrote.
+    /// Returns the number of its writes that the API server has refused.
     pub fn refusals(&self) -> u32 {
         self.refusals.load(Ordering::Relaxed)
     }

@@ -21,7 +21,7 @@ pub(super) struct RelatedObjects {
     pub(super) bindings: Vec<Value>,
     /// The policy of its own.
     pub(super) policy: PolicySlot,
-    /// What that policy must set: nothing where a shared policy does.
+    /// Settings that this policy must have: empty if a shared policy has them.
     pub(super) own_policy: Map<String, Value>,
     /// Names of foreign policies that match the queue.
     pub(super) foreign_policies: Vec<String>,
@@ -29,7 +29,7 @@ pub(super) struct RelatedObjects {
     pub(super) dead_letter_queue: Option<Value>,
     /// The policy of its own.
     pub(super) dead_letter_policy: PolicySlot,
-    /// What that policy must set.
+    /// Settings that this policy must have: empty if a shared policy has them.
     pub(super) dead_letter_own_policy: Map<String, Value>,
     /// Bindings from its exchange to it.
     pub(super) dead_letter_bindings: Vec<Value>,
