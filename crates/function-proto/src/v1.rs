@@ -113,7 +113,7 @@ pub struct Resource {
         ::prost::alloc::string::String,
         ::prost::alloc::vec::Vec<u8>,
     >,
-    /// True if a desired object is ready. Unspecified counts as not ready.
+    /// Whether a desired object is ready. Unspecified counts as not ready.
     #[prost(enumeration = "Ready", tag = "3")]
     pub ready: i32,
 }
