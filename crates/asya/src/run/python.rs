@@ -56,7 +56,7 @@ pub(super) fn find(given: Option<&str>, of_container: &str) -> Result<Python, Py
     let program = locate(name).ok_or_else(|| PythonError::NotFound {
         name: name.to_owned(),
     })?;
-    let version = version(&program)?;
+    let Python { program, version } = query(&program)?;
     let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
     let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if found < OLDEST {
@@ -81,20 +81,48 @@ pub(super) fn locate(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-fn version(program: &Path) -> Result<String, PythonError> {
+/// Returns version and file of the interpreter behind a program. Both differ for a launcher such as a
+/// shim of pyenv, which would run its shell script again for every process.
+fn query(program: &Path) -> Result<Python, PythonError> {
     let broken = |reason: String| PythonError::Broken {
         program: program.to_owned(),
         reason,
     };
-    let script = "import sys; print('.'.join(map(str, sys.version_info[:3])))";
+    let script = "import sys; print('.'.join(map(str, sys.version_info[:3]))); print(sys.executable)";
     let output = Command::new(program)
         .args(["-I", "-S", "-c", script])
         .output();
     let output = output.map_err(|error| broken(error.to_string()))?;
-    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    if output.status.success() && text.starts_with(|first: char| first.is_ascii_digit()) {
-        Ok(text)
-    } else {
-        Err(broken(output.status.to_string()))
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut lines = text.lines().map(str::trim);
+    let version = lines.next().unwrap_or_default().to_owned();
+    if !output.status.success() || !version.starts_with(|first: char| first.is_ascii_digit()) {
+        return Err(broken(output.status.to_string()));
+    }
+    let executable = lines.next().map(PathBuf::from);
+    Ok(Python {
+        program: executable
+            .filter(|file| file.is_file())
+            .unwrap_or_else(|| program.to_owned()),
+        version,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_launcher_is_replaced_by_its_interpreter() {
+        let folder = tempfile::tempdir().unwrap();
+        let launcher = folder.path().join("python3");
+        fs::write(&launcher, "#!/bin/sh\nexec python3 \"$@\"\n").unwrap();
+        fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
+        let found = find(launcher.to_str(), "").unwrap();
+        assert_ne!(found.program, launcher);
+        assert_eq!(query(&found.program).unwrap(), found);
     }
 }
