@@ -9,6 +9,7 @@ use test_cluster::ports;
 use test_cluster::process::{self, Signal};
 use tonic::transport::{Channel, Endpoint};
 
+use crate::memory_group::MemoryGroup;
 use crate::{metrics, program};
 
 /// The six functions, in the order of the pipeline.
@@ -44,6 +45,8 @@ pub struct Function {
     pub address: SocketAddr,
     /// Address that serves metrics.
     pub metrics: SocketAddr,
+    /// Control group in which it runs; removed after it.
+    group: Option<MemoryGroup>,
 }
 
 impl Function {
@@ -66,6 +69,33 @@ impl Function {
         let program = program::path(name);
         let mut limited = Command::new("prlimit");
         Self::start_command(name, limited.arg(limit).arg(program).arg("--insecure"))
+    }
+
+    /// Starts the function without TLS in a control group with this memory limit in bytes, which kills
+    /// it as a container's would. None where this process may not create one, which is printed.
+    ///
+    /// # Panics
+    /// When it ends or does not listen in time.
+    pub fn start_in_memory(name: &str, limit: u64) -> Option<Self> {
+        let group = match MemoryGroup::create(name, limit) {
+            Ok(group) => group,
+            Err(error) => {
+                test_cluster::components::record_skipped(
+                    &format!("{name} under a memory limit ({error})"),
+                    "control groups",
+                );
+                return None;
+            }
+        };
+        let mut limited = Command::new("/bin/sh");
+        limited
+            .args(["-c", "echo $$ >\"$0\" && exec \"$@\""])
+            .arg(group.processes())
+            .arg(program::path(name))
+            .arg("--insecure");
+        let mut function = Self::start_command(name, &mut limited);
+        function.group = Some(group);
+        Some(function)
     }
 
     /// Like [`start_with`](Self::start_with), at addresses of the caller's.
@@ -102,6 +132,7 @@ impl Function {
             name: name.to_owned(),
             address,
             metrics,
+            group: None,
         };
         until(&format!("{name} listens"), || {
             if let Ok(Some(status)) = function.child.try_wait() {
@@ -194,6 +225,7 @@ impl Drop for Function {
         // It may have ended already, which is as good.
         drop(self.child.kill());
         drop(self.child.wait());
+        self.group = None;
     }
 }
 

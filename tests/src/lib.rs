@@ -1,7 +1,7 @@
 //! The rig of the tests that need more than one crate.
 //!
 //! - [`examples`], [`validation`], [`documents`] and [`page`] read what the repository holds;
-//! - [`program`], [`function`] and [`provider`] run what we ship; [`certificates`], [`wire`] and
+//! - [`program`], [`function`] and [`provider`] run what we ship (`memory_group`: under a limit); [`certificates`], [`wire`] and
 //!   [`metrics`] are for speaking to it, [`amqp`] and [`caller`] for sending messages to actors;
 //! - [`stack`] has all of it on real parts, [`packages`] and [`installation`] the same from
 //!   packages;
@@ -19,6 +19,7 @@ pub mod function;
 pub mod installation;
 pub mod live_actor;
 pub mod manifests;
+mod memory_group;
 pub mod mesh;
 pub mod metrics;
 pub mod packages;

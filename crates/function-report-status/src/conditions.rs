@@ -59,6 +59,8 @@ impl Verdict {
                 Some(reason) if self.status != Some(false) => {
                     self = Self::new(false, reason, message);
                 }
+                // The condition shows the note already.
+                _ if self.message == message => {}
                 _ if self.message.is_empty() => self.message = message,
                 _ => self.message = format!("{}; {message}", self.message),
             }

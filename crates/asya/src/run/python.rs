@@ -88,7 +88,8 @@ fn query(program: &Path) -> Result<Python, PythonError> {
         program: program.to_owned(),
         reason,
     };
-    let script = "import sys; print('.'.join(map(str, sys.version_info[:3]))); print(sys.executable)";
+    let script =
+        "import sys; print('.'.join(map(str, sys.version_info[:3]))); print(sys.executable)";
     let output = Command::new(program)
         .args(["-I", "-S", "-c", script])
         .output();

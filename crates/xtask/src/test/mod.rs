@@ -37,8 +37,8 @@ const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
 /// processors.
 const THREADS: usize = 4;
 
-/// Programs that one test each starts, which is skipped without them.
-const OPTIONAL_PROGRAMS: [&str; 1] = ["ruby"];
+/// Programs and rights of the machine that one test each needs, which is skipped without them.
+const OPTIONAL: [&str; 2] = ["ruby", "control groups"];
 
 /// Tests to run, and whether missing programs are installed.
 #[derive(Debug, Args)]
@@ -99,7 +99,7 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
     writeln!(out, "{totals}")?;
     // Only tests of optional components may be skipped.
     let may_be_missing = |component: &str| {
-        no_real || real::is_optional(component) || OPTIONAL_PROGRAMS.contains(&component)
+        no_real || real::is_optional(component) || OPTIONAL.contains(&component)
     };
     let all_ran = report_skipped(&skipped, may_be_missing, out)?;
     if let Some(step) = &failed {
