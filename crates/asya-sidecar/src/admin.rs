@@ -52,6 +52,41 @@ pub enum Selection {
     Ids(Vec<String>),
 }
 
+impl Selection {
+    /// Returns whether the message with this id is selected.
+    fn contains(&self, id: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Ids(ids) => ids.iter().any(|selected| selected == id),
+        }
+    }
+}
+
+/// A message that was taken from a queue.
+struct Taken {
+    delivery: Delivery,
+    /// None if the body is not an envelope.
+    envelope: Option<Envelope>,
+    /// Empty if the message has none.
+    id: String,
+}
+
+impl Taken {
+    /// Takes the next message of a queue.
+    async fn next(queues: &dyn Queues, queue: &str) -> Result<Option<Self>, SendError> {
+        let delivery = queues.take(queue).await?;
+        Ok(delivery.map(|delivery| {
+            let envelope = Envelope::parse_lenient(&delivery.body).ok();
+            let id = envelope.as_ref().map_or("", Envelope::id).to_owned();
+            Self {
+                delivery,
+                envelope,
+                id,
+            }
+        }))
+    }
+}
+
 impl Message {
     /// The envelope, and its id.
     ///
@@ -108,31 +143,29 @@ pub async fn requeue(
     per_second: u32,
     mut moved: impl FnMut(&str),
 ) -> Result<usize, SendError> {
-    let mut others = Vec::new();
+    // Held until the end, so that they are not taken again.
+    let mut unselected = Vec::new();
     // What fails again becomes a dead letter again, with the same bytes, while others are being moved.
     let mut done = BTreeSet::new();
     let mut count = 0;
     let result = loop {
-        let delivery = match queues.take(from).await {
-            Ok(Some(delivery)) => delivery,
+        let Taken {
+            delivery,
+            envelope,
+            id,
+        } = match Taken::next(queues, from).await {
+            Ok(Some(taken)) => taken,
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         };
-        let envelope = Envelope::parse_lenient(&delivery.body).ok();
-        let id = envelope.as_ref().map_or("", Envelope::id).to_owned();
-        let is_selected = match selection {
-            Selection::All => true,
-            Selection::Ids(ids) => ids.contains(&id),
-        };
-        if !is_selected || done.contains(&ids::of_bytes(&delivery.body)) {
-            // Held, so that it is not taken again.
-            others.push(delivery);
+        if !selection.contains(&id) || done.contains(&ids::of_bytes(&delivery.body)) {
+            unselected.push(delivery);
             continue;
         }
         let body = fresh(envelope, &delivery);
         let digest = ids::of_bytes(&body);
         if let Err(error) = queues.put(to, body).await {
-            others.push(delivery);
+            unselected.push(delivery);
             break Err(error);
         }
         if !delivery.settle.acknowledge().await {
@@ -146,7 +179,7 @@ pub async fn requeue(
         done.insert(digest);
         tokio::time::sleep(Duration::from_secs(1) / per_second.max(1)).await;
     };
-    give_back(&others).await;
+    give_back(&unselected).await;
     result.map(|()| count)
 }
 
@@ -160,23 +193,17 @@ pub async fn delete(
     selection: &Selection,
     mut deleted: impl FnMut(&str),
 ) -> Result<usize, SendError> {
-    let mut others = Vec::new();
+    // Held until the end, so that they are not taken again.
+    let mut unselected = Vec::new();
     let mut count = 0;
     let result = loop {
-        let delivery = match queues.take(queue).await {
-            Ok(Some(delivery)) => delivery,
+        let Taken { delivery, id, .. } = match Taken::next(queues, queue).await {
+            Ok(Some(taken)) => taken,
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         };
-        let envelope = Envelope::parse_lenient(&delivery.body).ok();
-        let id = envelope.as_ref().map_or("", Envelope::id).to_owned();
-        let is_selected = match selection {
-            Selection::All => true,
-            Selection::Ids(ids) => ids.contains(&id),
-        };
-        if !is_selected {
-            // Held, so that it is not taken again.
-            others.push(delivery);
+        if !selection.contains(&id) {
+            unselected.push(delivery);
         } else if delivery.settle.acknowledge().await {
             count += 1;
             deleted(&id);
@@ -186,7 +213,7 @@ pub async fn delete(
             )));
         }
     };
-    give_back(&others).await;
+    give_back(&unselected).await;
     result.map(|()| count)
 }
 

@@ -9,7 +9,7 @@ use asya_sidecar::admin::{self, Message, Selection};
 use asya_sidecar::config::Config;
 use asya_sidecar::runtime_files;
 use asya_sidecar::transport::SendError;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use crate::state_command::Connector;
 use crate::{Connected, connect, invalid};
@@ -57,31 +57,41 @@ pub(crate) enum Command {
     },
     /// Moves dead letters back to their queue, each removed only after the broker has confirmed it
     Requeue {
-        /// The actor whose dead letters they are [default: the pod's own]
-        #[arg(long)]
-        actor: Option<String>,
-        /// All of them
-        #[arg(long, required_unless_present = "id", conflicts_with = "id")]
-        all: bool,
-        /// Only the message with this id; may be given several times
-        #[arg(long)]
-        id: Vec<String>,
+        #[command(flatten)]
+        letters: DeadLetters,
         /// Messages per second
         #[arg(long, default_value_t = 50)]
         per_second: u32,
     },
     /// Deletes dead letters, and prints their ids
     Drop {
-        /// The actor whose dead letters they are [default: the pod's own]
-        #[arg(long)]
-        actor: Option<String>,
-        /// All of them
-        #[arg(long, required_unless_present = "id", conflicts_with = "id")]
-        all: bool,
-        /// Only the message with this id; may be given several times
-        #[arg(long)]
-        id: Vec<String>,
+        #[command(flatten)]
+        letters: DeadLetters,
     },
+}
+
+/// Dead letters of an actor.
+#[derive(Debug, Args)]
+pub(crate) struct DeadLetters {
+    /// The actor whose dead letters they are [default: the pod's own]
+    #[arg(long)]
+    actor: Option<String>,
+    /// All of them
+    #[arg(long, required_unless_present = "id", conflicts_with = "id")]
+    all: bool,
+    /// Only the message with this id; may be given several times
+    #[arg(long)]
+    id: Vec<String>,
+}
+
+impl DeadLetters {
+    fn selection(self) -> Selection {
+        if self.all {
+            Selection::All
+        } else {
+            Selection::Ids(self.id)
+        }
+    }
 }
 
 /// Writes the runtime files.
@@ -145,32 +155,22 @@ async fn execute(command: Command, config: &Config, connected: &Connected) -> Re
             Ok(())
         }
         Command::Requeue {
-            actor,
-            all,
-            id,
+            letters,
             per_second,
         } => {
-            let queue = queue_of(&actor);
+            let queue = queue_of(&letters.actor);
             let dead = dead_letters(&queue);
-            let selection = selection(all, id);
+            let selection = letters.selection();
             let moved = |id: &str| drop(print(id));
             let count = admin::requeue(queues, &dead, &queue, &selection, per_second, moved).await;
             some(&dead, count)
         }
-        Command::Drop { actor, all, id } => {
-            let dead = dead_letters(&queue_of(&actor));
+        Command::Drop { letters } => {
+            let dead = dead_letters(&queue_of(&letters.actor));
             let deleted = |id: &str| drop(print(id));
-            let count = admin::delete(queues, &dead, &selection(all, id), deleted).await;
+            let count = admin::delete(queues, &dead, &letters.selection(), deleted).await;
             some(&dead, count)
         }
-    }
-}
-
-fn selection(all: bool, ids: Vec<String>) -> Selection {
-    if all {
-        Selection::All
-    } else {
-        Selection::Ids(ids)
     }
 }
 

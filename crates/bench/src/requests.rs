@@ -193,7 +193,7 @@ impl World {
                 .environment_configs
                 .iter()
                 .cloned()
-                .map(object)
+                .map(|config| object(config).into())
                 .collect(),
             schemas,
             context: Map::new(),

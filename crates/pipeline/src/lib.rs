@@ -25,6 +25,8 @@ mod xrd;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use function_kit::value::{json_to_struct, struct_to_json};
 use function_proto::v1::{Resource, State};
 use serde_json::{Map, Value, json};
@@ -56,8 +58,8 @@ pub struct Inputs {
     /// Composed objects that exist already.
     pub observed: Vec<Object>,
     /// Objects that functions may ask for. Of two with the same kind, namespace
-    /// and name the later one counts.
-    pub required: Vec<Object>,
+    /// and name the later one counts. Shared, because all actors of a folder may ask for the same.
+    pub required: Vec<Arc<Object>>,
     /// Kinds that functions may ask for.
     pub schemas: Schemas,
     /// The context that the first function gets.
@@ -129,7 +131,7 @@ fn run(inputs: &Inputs, functions: &Functions) -> Result<(Vec<Observed>, Outcome
     let observed_xr = xr.observed(inputs.composition.name(), &observed);
     let existing = std::iter::once(&observed_xr)
         .chain(&inputs.observed)
-        .chain(&inputs.required);
+        .chain(inputs.required.iter().map(AsRef::as_ref));
     let world = World {
         observed: state(&observed_xr, &observed),
         store: Store::of(existing),

@@ -2,12 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::live::{LiveActors, cluster};
+use crate::inputs::{Arguments, LiveQuery};
 use clap::{Args, ValueEnum};
-use clap_complete::engine::ArgValueCandidates;
-
-use super::candidates::actors;
-
-use crate::inputs::{Arguments, Cluster, LiveQuery, Scope};
 
 /// `asya graph`.
 #[derive(Debug, Args)]
@@ -134,25 +131,9 @@ pub enum GraphForm {
         The cluster is read with kubectl and never written to.\n\n\
         Exit status: 0 printed, 2 the cluster cannot be read")]
 pub struct Top {
-    /// Names of actors; all actors by default
-    #[arg(value_name = "NAME", add = ArgValueCandidates::new(actors))]
-    names: Vec<String>,
-
-    /// Namespace of the actors (default: that of the kubeconfig)
-    #[arg(short, long, value_name = "NAME")]
-    namespace: Option<String>,
-
-    /// Show actors of all namespaces
-    #[arg(short = 'A', long, conflicts_with_all = ["namespace", "names"])]
-    all_namespaces: bool,
-
-    /// Context of the kubeconfig
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
-
-    /// Read objects from files instead of a cluster: files, folders, or - for standard input
-    #[arg(short, long, value_name = "PATH", conflicts_with_all = ["namespace", "all_namespaces", "context"])]
-    filename: Vec<PathBuf>,
+    /// Actors to read.
+    #[command(flatten)]
+    pub actors: LiveActors,
 
     /// Print again every few seconds
     #[arg(short, long)]
@@ -169,27 +150,6 @@ pub struct Top {
     /// Output format
     #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]
     pub output: TopForm,
-}
-
-impl Top {
-    /// The actors to read.
-    pub fn query(&self) -> LiveQuery {
-        LiveQuery {
-            files: self.filename.clone(),
-            recursive: false,
-            names: self.names.clone(),
-            cluster: cluster(
-                self.context.clone(),
-                self.namespace.clone(),
-                self.all_namespaces,
-            ),
-        }
-    }
-
-    /// Returns whether the counts come from files, which have no rate.
-    pub fn is_offline(&self) -> bool {
-        !self.filename.is_empty()
-    }
 }
 
 /// Columns by which `asya top` sorts.
@@ -216,13 +176,4 @@ pub enum TopForm {
     Table,
     /// A JSON list
     Json,
-}
-
-fn cluster(context: Option<String>, namespace: Option<String>, all: bool) -> Cluster {
-    let scope = match namespace {
-        _ if all => Scope::All,
-        Some(name) => Scope::Namespace(name),
-        None => Scope::Own,
-    };
-    Cluster { context, scope }
 }

@@ -4,6 +4,7 @@ pub mod candidates;
 mod diff;
 mod graph;
 mod install;
+mod live;
 mod operate;
 mod program;
 mod reference;
@@ -21,6 +22,7 @@ use clap_complete::Shell;
 pub use diff::{Diff, DiffForm};
 pub use graph::{Graph, GraphForm, Top, TopForm, TopSort};
 pub use install::Install;
+pub use live::LiveActors;
 pub(crate) use operate::payload;
 pub use operate::{
     DeadLetters, DeadLettersCommand, JobOptions, Logs, OperateForm, Peek, Selected, Send,

@@ -1,14 +1,11 @@
 //! Command line of `asya status`.
 
-use std::path::PathBuf;
-
 use actor::status::StatusReason;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
 
-use super::candidates::{actors, flavors};
-
-use crate::inputs::{Cluster, LiveQuery, Scope};
+use super::candidates::flavors;
+use super::live::LiveActors;
 use crate::nearest::nearest;
 
 /// `asya status`.
@@ -20,34 +17,10 @@ use crate::nearest::nearest;
         kubectl get asyncactors -A -o yaml | asya status -f -\n\n\
         The cluster is read with kubectl and never written to.\n\n\
         Exit status: 0 every actor is ready, 1 some are not, 2 the cluster cannot be read")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
 pub struct Status {
-    /// Names of actors; all actors by default
-    #[arg(value_name = "NAME", add = ArgValueCandidates::new(actors))]
-    names: Vec<String>,
-
-    /// Namespace of the actors (default: that of the kubeconfig)
-    #[arg(short, long, value_name = "NAME")]
-    namespace: Option<String>,
-
-    /// Show actors of all namespaces
-    #[arg(short = 'A', long, conflicts_with_all = ["namespace", "names"])]
-    all_namespaces: bool,
-
-    /// Context of the kubeconfig
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
-
-    /// Read objects from files instead of a cluster: files, folders of them, or - for standard input
-    #[arg(short, long, value_name = "PATH", conflicts_with_all = ["namespace", "all_namespaces", "context"])]
-    filename: Vec<PathBuf>,
-
-    /// With -f, read folders with all folders below them
-    #[arg(short = 'R', long, requires = "filename")]
-    recursive: bool,
+    /// Actors to read.
+    #[command(flatten)]
+    pub actors: LiveActors,
 
     /// Read the cluster every two seconds and print changes; with -f, read the files again
     #[arg(short, long)]
@@ -68,26 +41,6 @@ pub struct Status {
     /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORM")]
     pub output: StatusForm,
-}
-
-impl Status {
-    /// The actors to read.
-    pub fn query(self) -> LiveQuery {
-        let scope = match self.namespace {
-            _ if self.all_namespaces => Scope::All,
-            Some(name) => Scope::Namespace(name),
-            None => Scope::Own,
-        };
-        LiveQuery {
-            files: self.filename,
-            recursive: self.recursive,
-            names: self.names,
-            cluster: Cluster {
-                context: self.context,
-                scope,
-            },
-        }
-    }
 }
 
 /// The name of a status.

@@ -1,6 +1,7 @@
 //! `asya graph`.
 
 use std::io;
+use std::sync::Arc;
 
 use actor::platform::{EndActors, Platform};
 use pipeline::Object;
@@ -112,7 +113,7 @@ fn of_cluster(arguments: &Arguments, printer: &Printer) -> Result<Option<Read>, 
 }
 
 /// The end actors of the platform's settings, if these are among the objects.
-fn end_actors(objects: &[Object]) -> Option<EndActors> {
+fn end_actors(objects: &[Arc<Object>]) -> Option<EndActors> {
     let mut settings = objects
         .iter()
         .filter(|object| object.name() == actor::names::PLATFORM);

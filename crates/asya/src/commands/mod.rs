@@ -59,7 +59,7 @@ pub fn run(cli: Cli, printer: &Printer) -> ExitStatus {
         Command::Test(arguments) => test::run(&arguments, printer),
         Command::Init(arguments) => init::run(&arguments, printer),
         Command::Completion(arguments) => completion::run(&arguments, printer),
-        Command::Status(arguments) => status::run(arguments, printer),
+        Command::Status(arguments) => status::run(&arguments, printer),
         Command::Top(arguments) => top::run(&arguments, printer),
         Command::Graph(arguments) => graph::run(&arguments, printer),
         Command::Lint(arguments) => lint::run(&arguments, printer),

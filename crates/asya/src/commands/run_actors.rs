@@ -1,6 +1,7 @@
 //! `asya run`.
 
 use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
 
 use pipeline::{Functions, Inputs, Object, render};
 use serde_json::Value;
@@ -152,11 +153,11 @@ fn complete(inputs: &mut Inputs) {
     let is_platform = |object: &Object| {
         object.kind() == actor::ENVIRONMENT_CONFIG.1 && object.name() == actor::names::PLATFORM
     };
-    if inputs.required.iter().any(is_platform) {
+    if inputs.required.iter().any(|object| is_platform(object)) {
         return;
     }
     if let Ok(Value::Object(platform)) = actor::yaml::document(PLATFORM) {
-        inputs.required.push(platform.into());
+        inputs.required.push(Arc::new(platform.into()));
     }
 }
 

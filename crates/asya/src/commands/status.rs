@@ -15,11 +15,11 @@ use super::{ExitStatus, refuse_all, unusable};
 /// Time between two reads of `--watch`.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-pub(super) fn run(arguments: Status, printer: &Printer) -> io::Result<ExitStatus> {
+pub(super) fn run(arguments: &Status, printer: &Printer) -> io::Result<ExitStatus> {
     let (form, is_watching) = (arguments.output, arguments.watch);
     let flavor = arguments.flavor.clone();
     let (only_problems, wanted) = (arguments.problems, arguments.status.clone());
-    let query = arguments.query();
+    let query = arguments.actors.query();
     let mut shown = None;
     loop {
         let progress = printer.progress("reading the cluster");

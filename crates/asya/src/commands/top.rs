@@ -13,7 +13,7 @@ use crate::status::top::{Levels, Order, counts, json, levels, table};
 use super::{ExitStatus, failed, unusable};
 
 pub(super) fn run(arguments: &Top, printer: &Printer) -> io::Result<ExitStatus> {
-    let query = arguments.query();
+    let query = arguments.actors.query();
     let interval = Duration::from_secs(arguments.interval);
     let order = match arguments.sort {
         TopSort::Name => Order::Name,
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Top, printer: &Printer) -> io::Result<ExitStatus> 
         }
         let (now, time) = (levels(&found), Instant::now());
         // One read has no rate: the first is shown at once only where there will be no second one.
-        if before.is_some() || arguments.is_offline() {
+        if before.is_some() || arguments.actors.is_offline() {
             let earlier = before.as_ref().map(|(levels, read)| (levels, time - *read));
             let counts = counts(found, earlier, order);
             let text = match arguments.output {

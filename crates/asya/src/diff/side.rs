@@ -71,8 +71,9 @@ pub struct Side {
     pub legacy_composition: Composition,
     /// The actors.
     pub actors: BTreeMap<ActorId, Composite>,
-    /// Flavors and the platform's settings, by name.
-    pub configs: BTreeMap<String, Object>,
+    /// Flavors and the platform's settings, by name, without metadata of a cluster: one in a cluster
+    /// has another uid than the same one in a file, which is no difference.
+    pub configs: BTreeMap<String, Arc<Object>>,
     /// Composed objects that exist, by their actor.
     pub observed: BTreeMap<ActorId, Vec<Object>>,
 }
@@ -156,7 +157,7 @@ impl<'a> Sides<'a> {
         };
         let configs = self.config_names().filter_map(|name| {
             let side = pick(&Source::of_config(name));
-            side.configs.get(name).map(without_version)
+            side.configs.get(name).cloned()
         });
         Some(Inputs {
             composition: composition.clone(),
@@ -200,18 +201,5 @@ impl<'a> Sides<'a> {
             .map(String::as_str)
             .collect();
         names.into_iter()
-    }
-}
-
-/// An EnvironmentConfig without the uid, by which the functions recognise its version. One in a cluster
-/// has another version than the same one in a file, which is no difference.
-fn without_version(config: &Object) -> Object {
-    let mut value = config.clone().into_value();
-    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("uid");
-    }
-    match value {
-        Value::Object(fields) => fields.into(),
-        _ => config.clone(),
     }
 }

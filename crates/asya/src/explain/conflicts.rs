@@ -72,7 +72,7 @@ impl<'a> Flavors<'a> {
         let (api_version, kind) = ENVIRONMENT_CONFIG;
         let is_config =
             |object: &&Object| (object.api_version(), object.kind()) == (api_version, kind);
-        let configs = inputs.required.iter().filter(is_config);
+        let configs = inputs.required.iter().map(AsRef::as_ref).filter(is_config);
         Self(configs.map(|object| (object.name(), object)).collect())
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pipeline::{Composite, Inputs, Machinery, Object, Schemas, Xrd};
 use serde_json::{Map, Value};
@@ -89,7 +90,7 @@ pub fn load(arguments: &Arguments) -> Result<Loaded, InputError> {
     let shared = Shared {
         namespace: &arguments.namespace,
         compositions: Compositions::of(&documents.shared, None)?,
-        required: required.into_objects().collect(),
+        required: required.into_objects().map(Arc::new).collect(),
         observed: (arguments.observed.is_some()).then(|| observed.into_objects().collect()),
         schemas: arguments.schemas.as_deref().map(schemas_in).transpose()?,
         xrds,
@@ -139,7 +140,7 @@ fn warn_of_unused<'a>(
 struct Shared<'a> {
     namespace: &'a str,
     compositions: Compositions,
-    required: Vec<Object>,
+    required: Vec<Arc<Object>>,
     observed: Option<Vec<Object>>,
     schemas: Option<Schemas>,
     xrds: Xrds,
@@ -277,11 +278,13 @@ impl Shared<'_> {
 }
 
 /// Objects of a group that functions can require: flavors, settings and objects without a role.
-fn configs(group: &Group) -> Vec<Object> {
+fn configs(group: &Group) -> Vec<Arc<Object>> {
     let roles = [Role::Flavor, Role::Platform, Role::Other];
     let documents = group.documents.iter();
     let configs = documents.filter(|document| roles.contains(&document.role()));
-    configs.map(|document| document.object.clone()).collect()
+    configs
+        .map(|document| Arc::new(document.object.clone()))
+        .collect()
 }
 
 /// Definitions of XRs.
@@ -389,7 +392,7 @@ pub(super) fn single(
     let shared = Shared {
         namespace,
         compositions: Compositions::default(),
-        required,
+        required: required.into_iter().map(Arc::new).collect(),
         observed: (!observed.is_empty()).then_some(observed),
         schemas: None,
         xrds: Xrds::default(),

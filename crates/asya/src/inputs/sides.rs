@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use actor::spec::without_machinery;
 use actor::{ENVIRONMENT_CONFIG, labels};
@@ -185,7 +186,7 @@ fn side(
             side.actors.insert(ActorId::of(&actor), actor);
         } else if (object.api_version(), object.kind()) == ENVIRONMENT_CONFIG {
             side.configs
-                .insert(object.name().to_owned(), config(object));
+                .insert(object.name().to_owned(), Arc::new(config(object)));
         } else if (object.api_version(), object.kind()) == COMPOSITION {
             let composes = object.get(&["spec", "compositeTypeRef", "kind"]);
             let composition = read(file, object, &functions)?;

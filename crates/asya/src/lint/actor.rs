@@ -1,6 +1,7 @@
 //! Checks an actor with its flavors and settings, through the steps that run in the cluster.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use actor::binding::{ADAPTER_RESOURCE_NAME, RESOURCE_NAME as BINDING};
 use actor::diagnostic::{Code, Diagnostic, Location, Severity, Source};
@@ -231,10 +232,12 @@ fn inputs(
     // Only what it names: all flavors for each of thousands of actors would be millions of copies.
     let named = named_flavors(document).filter_map(|(_, name)| world.flavors.get(name));
     let present = named.chain(&world.platform);
-    let mut required: Vec<Object> = present.map(|config| config.object.clone()).collect();
-    required.extend(missing.iter().map(|name| config(name, &json!({}))));
+    let mut required: Vec<Arc<Object>> = present
+        .map(|config| Arc::new(config.object.clone()))
+        .collect();
+    required.extend(missing.iter().map(|name| config(name, &json!({})).into()));
     if world.platform.is_none() {
-        required.push(lenient_platform(document));
+        required.push(lenient_platform(document).into());
     }
     let composite = Composite::new(object, machinery).map_err(|error| error.to_string())?;
     Ok(Inputs {

@@ -4,6 +4,7 @@
 //! the names of the variables.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +19,7 @@ pub struct Values {
     /// Variables of `--env` and `--env-file`; they replace those of the pod template.
     pub given: BTreeMap<String, String>,
     /// Secrets and ConfigMaps among the input files.
-    pub objects: Vec<Object>,
+    pub objects: Vec<Arc<Object>>,
 }
 
 /// A variable without a value.
@@ -149,10 +150,14 @@ impl Values {
     }
 
     fn find(&self, kind: &str, name: &str, namespace: &str) -> Option<&Object> {
-        self.objects.iter().rev().find(|object| {
-            let is_here = ["", namespace].contains(&object.namespace());
-            object.kind() == kind && object.name() == name && is_here
-        })
+        self.objects
+            .iter()
+            .rev()
+            .map(AsRef::as_ref)
+            .find(|object: &&Object| {
+                let is_here = ["", namespace].contains(&object.namespace());
+                object.kind() == kind && object.name() == name && is_here
+            })
     }
 }
 
@@ -263,7 +268,10 @@ mod tests {
             json!({"metadata": {"labels": {"team": "x"}}, "spec": {"serviceAccountName": "sa"}});
         let values = Values {
             given: BTreeMap::from([("GIVEN".to_owned(), "mine".to_owned())]),
-            objects: vec![object("Secret", "data"), object("ConfigMap", "data")],
+            objects: vec![
+                object("Secret", "data").into(),
+                object("ConfigMap", "data").into(),
+            ],
         };
         let secret = json!({"secretKeyRef": {"name": "it", "key": "key"}});
         let field = |path: &str| json!({"fieldRef": {"fieldPath": path}});

@@ -91,6 +91,7 @@ fn inputs(request: &RunFunctionRequest, functions: &[&str]) -> Option<Inputs> {
         required: required
             .flat_map(|resources| &resources.items)
             .filter_map(object)
+            .map(Into::into)
             .collect(),
         schemas: Schemas::default(),
         context: Map::new(),

@@ -157,8 +157,8 @@ fn a_function_that_never_stops_asking_is_stopped() {
 fn requirements_are_fetched_and_bootstrap_requirements_stay() {
     let mut inputs = inputs(actor());
     inputs.required = vec![
-        environment_config("platform", "x"),
-        environment_config("gpu", "x"),
+        environment_config("platform", "x").into(),
+        environment_config("gpu", "x").into(),
     ];
     inputs.schemas.add(json!({"components": {"schemas": {"cm": {"type": "object",
         "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "ConfigMap"}]}}}}));

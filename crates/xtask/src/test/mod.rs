@@ -98,9 +98,8 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
     heading("results", out)?;
     writeln!(out, "{totals}")?;
     // Only tests of optional components may be skipped.
-    let may_be_missing = |component: &str| {
-        no_real || real::is_optional(component) || OPTIONAL.contains(&component)
-    };
+    let may_be_missing =
+        |component: &str| no_real || real::is_optional(component) || OPTIONAL.contains(&component);
     let all_ran = report_skipped(&skipped, may_be_missing, out)?;
     if let Some(step) = &failed {
         writeln!(out, "failed: {step}")?;
