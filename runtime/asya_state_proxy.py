@@ -246,7 +246,8 @@ class Mounts:
         except FileNotFoundError:
             mount.make(key)
             return
-        if not exist_ok or not stat.S_ISDIR(found.st_mode):
+        # Stores have no directories of their own: one "exists" with the first file below it.
+        if not stat.S_ISDIR(found.st_mode):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
 
     def _chmod(self, place, mode, **_):

@@ -53,7 +53,9 @@ class Hang(ProcessTestCase):
         for handler in ("hang.cancellable", "hang.cancellable_generator"):
             for prefetch in ("1", "2"):
                 with self.subTest(handler, prefetch=prefetch):
-                    runtime = self.start(handler, dict(GRACE, ASYA_PREFETCH=prefetch))
+                    # Long enough for a cancellation on a busy machine: it must never be over.
+                    limits = {"ASYA_RUNTIME_HANG_GRACE": "30s", "ASYA_PREFETCH": prefetch}
+                    runtime = self.start(handler, limits)
                     self.leave(runtime)
                     runtime.wait_for_file("cancelled")
                     self.assertEqual(runtime.invoke("quick").payloads, ["quick"])

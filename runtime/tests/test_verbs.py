@@ -51,7 +51,7 @@ WRITES = [
     ("no headers", ("DEL", ".headers"), {"headers": {}}),
     ("nothing to delete", ("DEL", ".headers.missing.part"), {}),
     ("the status", ("SET", ".status.phase", "paused"), {"status": dict(STATUS, phase="paused")}),
-    ("no status", ("SET", ".status", {}), {"status": None}),
+    ("no status", ("SET", ".status", {}), {"status": {}}),
 ]
 
 REFUSED = [
@@ -82,6 +82,12 @@ class Verbs(ProcessTestCase):
                 with self.subTest(reason, handler=handler):
                     answer = runtime.invoke({"verbs": [("GET", path)]}, **ENVELOPE)
                     self.assertEqual(answer.payloads, [[value]])
+
+    def test_more_than_a_path_is_ignored(self):
+        runtime = self.start("verbs.run")
+        verb = ("GET", ".headers.trace", "a default")
+        answer = runtime.invoke({"verbs": [verb]}, **ENVELOPE)
+        self.assertEqual(answer.payloads, [[HEADERS["trace"]]])
 
     def test_a_message_without_a_parent_has_an_empty_one(self):
         runtime = self.start("verbs.run")

@@ -219,7 +219,10 @@ impl Envelope {
             next.headers = headers;
         }
         let status = take::<Option<Map<String, Value>>>(&mut members, "status", "an object")?;
-        next.status.extend(status.unwrap_or_default());
+        // The handler may have deleted members.
+        if let Some(status) = status {
+            next.status = status;
+        }
         for settled in ["error", "reason", "attempt", "max_attempts"] {
             next.status.remove(settled);
         }

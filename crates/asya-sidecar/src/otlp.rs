@@ -175,10 +175,10 @@ impl Span for Recorded {
         })
     }
 
-    fn failed(&self, r#type: &str, message: &str) {
+    fn failed(&self, r#type: &str) {
         let span = self.context.span();
         span.set_attribute(KeyValue::new("error.type", r#type.to_owned()));
-        span.set_status(Status::error(message.to_owned()));
+        span.set_status(Status::error(r#type.to_owned()));
     }
 
     fn outcome(&self, outcome: &'static str) {

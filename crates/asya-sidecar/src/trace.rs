@@ -23,7 +23,7 @@ pub trait Span: Send + Sync {
     fn part(&self, part: Part<'_>) -> Box<dyn Span>;
 
     /// Records the error that it ended with.
-    fn failed(&self, r#type: &str, message: &str);
+    fn failed(&self, r#type: &str);
 
     /// Records what became of the message.
     fn outcome(&self, outcome: &'static str);
@@ -53,7 +53,7 @@ impl Span for Untraced {
         Box::new(Self)
     }
 
-    fn failed(&self, _: &str, _: &str) {}
+    fn failed(&self, _: &str) {}
 
     fn outcome(&self, _: &'static str) {}
 }

@@ -185,6 +185,68 @@ async fn a_result_that_no_queue_takes_is_a_failure_with_the_limit() {
     }
     assert_eq!(sqs.take_whole("b").await, Vec::<(String, Value)>::new());
     sqs.until_counts("a", [0, 0, 0]).await;
+    until("both count as failed", || async {
+        (pod.metric("messages_processed_total{outcome=\"failed\"")
+            .await
+            > 1.5)
+            .then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_retry_that_its_error_makes_too_large_goes_to_the_sump_as_it_was_received() {
+    let sqs = Sqs::start().await;
+    let small = json!({"MaximumMessageSize": "2048"});
+    sqs.queue_with("a", &small).await;
+    sqs.delete_queue("x-sump").await;
+    sqs.queue_with("x-sump", &small).await;
+    let mut environment = sqs.environment("a");
+    let policies = r#"{"default": {"maxAttempts": 3, "initialDelay": "1s"}}"#;
+    environment.insert("ASYA_RESILIENCY_POLICIES".to_owned(), policies.to_owned());
+    let mut pod = Pod::start(&environment);
+    pod.ready().await;
+    let payload = json!({"do": "raise", "filler": "x".repeat(1_850)});
+    sqs.send("a", &envelope("m", "a", &[], &payload)).await;
+    sqs.until_counts("x-sump", [1, 0, 0]).await;
+    let (body, _) = sqs.take_whole("x-sump").await.remove(0);
+    let found: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(found["payload"], payload);
+    sqs.until_counts("a", [0, 0, 0]).await;
+    assert!(pod.terminate().await.success());
+}
+
+#[tokio::test]
+async fn a_result_for_a_missing_queue_counts_as_failed() {
+    let sqs = Sqs::start().await;
+    sqs.queue("a").await;
+    let pod = Pod::start(&sqs.environment("a"));
+    pod.ready().await;
+    sqs.send("a", &envelope("m", "a", &["missing"], &json!({})))
+        .await;
+    let failed = sqs.take_when("x-sump", 1).await.remove(0);
+    assert_eq!(failed["id"], "m");
+    until("it counts as failed", || async {
+        (pod.metric("messages_processed_total{outcome=\"failed\"")
+            .await
+            > 0.5)
+            .then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_sidecar_that_ends_during_a_long_poll_hides_no_message() {
+    let sqs = Sqs::start().await;
+    sqs.queue("a").await;
+    let mut environment = sqs.environment("a");
+    environment.insert("ASYA_SQS_WAIT_TIME_SECONDS".to_owned(), "8".to_owned());
+    let mut pod = Pod::start(&environment);
+    pod.ready().await;
+    pod.sidecar.signal("TERM");
+    sqs.send("a", &envelope("m", "a", &[], &json!({}))).await;
+    assert!(pod.sidecar.ended().await.success());
+    sqs.until_counts("a", [1, 0, 0]).await;
 }
 
 async fn called(pod: &Pod, times: usize) {

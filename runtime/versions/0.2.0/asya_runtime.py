@@ -42,6 +42,7 @@ import importlib.util
 import inspect
 import io
 import json
+import logging
 import os
 import pathlib
 import queue
@@ -278,6 +279,7 @@ class Envelope:
             headers=copy.deepcopy(message.get("headers") or {}),
             status=copy.deepcopy(message.get("status") or {}),
         )
+        self.has_status = bool(self.fields["status"])  # an empty one means that it was deleted
         self.rest = None  # what all frames have in common until the next change
 
     def metadata(self):
@@ -292,7 +294,7 @@ class Envelope:
             done = route["prev"] + [curr] if curr else route["prev"]
             route = dict(route, prev=done, curr=left[0] if left else "", next=left[1:])
             self.rest = f',"route":{to_json(route)},"headers":{to_json(self.fields["headers"])}'
-            if status:
+            if status or self.has_status:
                 self.rest += f',"status":{to_json(status)}'
         return f'{{"payload":{payload}{self.rest}}}'.encode()
 
@@ -605,6 +607,8 @@ class Call:
         return None, self.answer.downstream(self.envelope.frame(payload_json(value)))
 
     def execute(self, verb, *operands):
+        if verb in ("GET", "DEL"):
+            operands = operands[:1]  # handlers may give more, such as a default
         if len(operands) != (2 if verb == "SET" else 1) and (verb, len(operands)) != ("FLY", 2):
             form = {"SET": "path, value", "FLY": "value"}.get(verb, "path")
             raise ValueError(f"{verb} with {len(operands)} operands: expected ({verb!r}, {form})")
@@ -740,6 +744,9 @@ class Connection(http.server.BaseHTTPRequestHandler):
 
     def head(self, status, kind=None, length=None):
         lines = [f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}"]
+        if self.command == "GET":
+            # Calls without a caller are counted too: the sidecar waits for their end.
+            lines.append(f"X-Asya-Calls: {len(self.server.running)}")
         if kind is not None:
             lines += [f"Content-Type: {kind.decode()}", f"Content-Length: {length}"]
         return "\r\n".join(lines + ["Connection: close", "", ""]).encode()
@@ -850,6 +857,8 @@ class Runtime:
             self.remove_files()
             mounts = mount_state_proxies(self.environ)
             self.handler = load_handler(self.handler_name)
+            if not logging.getLogger().handlers:  # unless the handler's module configures them
+                logging.basicConfig(level=self.log.LEVELS[self.log.lowest].upper())
             self.takes_metadata = has_metadata_parameter(self.handler)
             # Not earlier: the handler's module may have installed signal handlers of its own.
             for number in STOP_SIGNALS:

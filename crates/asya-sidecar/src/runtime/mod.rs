@@ -25,6 +25,18 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Timeout of a runtime's health report: it answers also while a call runs.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Header of a health report: the number of calls that run, those included whose caller is gone.
+const CALLS: &str = "x-asya-calls";
+
+/// Health report of a runtime.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Health {
+    /// True if it takes calls.
+    pub is_ready: bool,
+    /// Number of running calls; none if the runtime does not report it.
+    pub calls: Option<usize>,
+}
+
 /// Socket and ready file of a runtime.
 #[derive(Debug, Clone)]
 pub struct Runtime {
@@ -53,13 +65,26 @@ impl Runtime {
     /// Returns whether the runtime has loaded its handler and reports that it is ready. A killed one leaves
     /// its files behind, so that only an answer proves it.
     pub async fn is_ready(&self) -> bool {
+        self.health().await.is_ready
+    }
+
+    /// Reads the runtime's health report.
+    pub async fn health(&self) -> Health {
         if !self.ready_file.is_file() {
-            return false;
+            return Health::default();
         }
-        let request = Request::get("/healthz").body(Full::default());
-        let Ok(request) = request else { return false };
+        let Ok(request) = Request::get("/healthz").body(Full::default()) else {
+            return Health::default();
+        };
         let answer = tokio::time::timeout(HEALTH_TIMEOUT, self.ask(request)).await;
-        matches!(answer, Ok(Ok((response, _))) if response.status() == StatusCode::OK)
+        let Ok(Ok((response, _))) = answer else {
+            return Health::default();
+        };
+        let calls = response.headers().get(CALLS);
+        Health {
+            is_ready: response.status() == StatusCode::OK,
+            calls: calls.and_then(|calls| calls.to_str().ok()?.parse().ok()),
+        }
     }
 
     /// Waits until the runtime is ready, with pauses that grow to a second.

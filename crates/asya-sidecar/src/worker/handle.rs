@@ -1,12 +1,13 @@
 //! One message.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout_at};
 
-use super::publish::Abandoned;
+use super::publish::{Abandoned, worse};
 use super::{End, Work, Worker};
 use crate::config::PublishFrames;
 use crate::envelope::{Envelope, Phase, timestamp};
@@ -23,10 +24,13 @@ use crate::transport::Delivery;
 /// A deadline counts as over this long before it is.
 const DEADLINE_MARGIN: Duration = Duration::from_secs(1);
 
+/// Time for giving a message back while the sidecar ends.
+const LAST_SETTLEMENT: Duration = Duration::from_secs(5);
+
 /// Outcome of a call of the handler.
 enum Answer {
-    /// The handler has ended; its results, less those that are published already.
-    Results(Spool, usize),
+    /// The handler has ended; its results, less those that are published already, and their outcome.
+    Results(Spool, usize, Outcome),
     Failed(Failure),
     TimedOut,
     Broken,
@@ -40,6 +44,7 @@ impl Worker {
         let mut work = Work {
             delivery,
             span: Box::new(Untraced),
+            is_in_sump: AtomicBool::new(false),
         };
         let (end, outcome) = match self.process(&mut work).await {
             Ok((end, Outcome::rejected)) => {
@@ -60,7 +65,9 @@ impl Worker {
             }
             Err(Abandoned::Lost) => (End::Settled, Outcome::lost),
             Err(Abandoned::Stopping) => {
-                delivery.settle.give_back().await;
+                // A broker that blocks publishers takes this later: the connection ends first.
+                let back = delivery.settle.give_back();
+                drop(tokio::time::timeout(LAST_SETTLEMENT, back).await);
                 (End::Settled, Outcome::returned)
             }
         };
@@ -86,8 +93,8 @@ impl Worker {
             Err(reason) => {
                 self.metrics.received(None);
                 let reason: crate::envelope::InvalidEnvelope = reason;
-                self.discard(delivery, &reason.to_string()).await?;
-                return Ok((End::Settled, Outcome::failed));
+                let outcome = self.discard(delivery, &reason.to_string()).await?;
+                return Ok((End::Settled, outcome));
             }
         };
         let waited = envelope
@@ -101,15 +108,15 @@ impl Worker {
         if !config.is_end_actor {
             if !route::is_for(&envelope, &config.actor) {
                 let failure = Failure::route_mismatch(&envelope.route.curr, &config.actor);
-                self.fail(delivery, &envelope, &failure).await?;
-                return Ok((End::Settled, Outcome::failed));
+                let outcome = self.fail(delivery, &envelope, &failure).await?;
+                return Ok((End::Settled, outcome));
             }
             if let Some(deadline) = envelope.time("deadline_at")
                 && now + DEADLINE_MARGIN >= deadline
             {
                 let failure = Failure::deadline(&timestamp(deadline));
-                self.fail(delivery, &envelope, &failure).await?;
-                return Ok((End::Settled, Outcome::failed));
+                let outcome = self.fail(delivery, &envelope, &failure).await?;
+                return Ok((End::Settled, outcome));
             }
         }
         self.call(delivery, &envelope, now).await
@@ -135,7 +142,7 @@ impl Worker {
         let span = delivery.span.part(Part::Call);
         let answer = self.answer(delivery, &request, start + limit).await?;
         if let Answer::Failed(failure) = &answer {
-            span.failed(&failure.r#type, &failure.message);
+            span.failed(&failure.r#type);
         }
         drop(span);
         let error = match &answer {
@@ -147,16 +154,17 @@ impl Worker {
         self.metrics.called(start.elapsed(), error);
         match answer {
             Answer::Broken => Ok((End::RuntimeLost, Outcome::returned)),
-            Answer::Results(spool, published) => {
+            Answer::Results(spool, published, eager) => {
                 if config.is_end_actor {
                     let is_sump = config.actor == config.sump;
                     self.gateway.finished(envelope, is_sump);
-                } else {
-                    self.gateway.progress(&request, Step::Completed);
-                    self.publish_results(delivery, &request, spool, published)
-                        .await?;
+                    return Ok((End::Settled, Outcome::succeeded));
                 }
-                Ok((End::Settled, Outcome::succeeded))
+                self.gateway.progress(&request, Step::Completed);
+                let outcome = self
+                    .publish_results(delivery, &request, spool, published)
+                    .await?;
+                Ok((End::Settled, worse(eager, outcome)))
             }
             Answer::Failed(failure) => {
                 let outcome = self.failed(delivery, &request, failure, now).await?;
@@ -196,6 +204,7 @@ impl Worker {
         };
         let mut spool = Spool::new(MEMORY_BYTES);
         let mut published = 0;
+        let mut outcome = Outcome::succeeded;
         loop {
             let event = match timeout_at(deadline, next(&mut call)).await {
                 Err(_) => return Ok(Answer::TimedOut),
@@ -203,13 +212,13 @@ impl Worker {
                 Ok(Some(event)) => event,
             };
             match event {
-                Event::Done => return Ok(Answer::Results(spool, published)),
+                Event::Done => return Ok(Answer::Results(spool, published, outcome)),
                 Event::Failed(failure) => return Ok(Answer::Failed(failure)),
                 Event::Upstream(data) => self.gateway.fly(request, &data),
                 Event::Downstream(_) if self.config.is_end_actor => {}
                 Event::Downstream(frame) if self.config.publish == PublishFrames::Eager => {
-                    self.publish_result(delivery, request, frame, published)
-                        .await?;
+                    let sent = self.publish_result(delivery, request, frame, published);
+                    outcome = worse(outcome, sent.await?);
                     published += 1;
                 }
                 Event::Downstream(frame) => {
@@ -236,7 +245,7 @@ impl Worker {
         let first = request.header(FIRST_ATTEMPT);
         let first = first.and_then(|first| first.parse().ok()).unwrap_or(now);
         let elapsed = since(first, Timestamp::now());
-        delivery.span.failed(&failure.r#type, &failure.message);
+        delivery.span.failed(&failure.r#type);
         let decision = if failure.code == "msg_parsing_error" {
             // It would be refused again.
             Decision::Fail {
@@ -274,47 +283,46 @@ impl Worker {
                 next.stamp_failure(Phase::Retrying, &failure, &config.actor, Timestamp::now());
                 next.stamp_attempt(attempt + 1, max_attempts);
                 next.set_header(FIRST_ATTEMPT, &timestamp(first));
-                self.retry(delivery, next.to_bytes().into(), after).await?;
-                tracing::info!(
-                    id,
-                    attempt,
-                    max_attempts,
-                    r#type = failure.r#type,
-                    ?after,
-                    "retry"
-                );
-                Ok(Outcome::retried)
+                let outcome = self.retry(delivery, next.to_bytes().into(), after).await?;
+                if outcome == Outcome::retried {
+                    tracing::info!(
+                        id,
+                        attempt,
+                        max_attempts,
+                        r#type = failure.r#type,
+                        ?after,
+                        "retry"
+                    );
+                }
+                Ok(outcome)
             }
             Decision::Fail {
                 max_attempts,
                 to,
                 reason,
             } => {
-                tracing::warn!(
-                    id,
-                    attempt,
-                    code = failure.code,
-                    r#type = failure.r#type,
-                    "failed"
-                );
                 if config.is_end_actor {
+                    let (code, r#type) = (failure.code, &failure.r#type);
+                    tracing::warn!(id, attempt, code, r#type, "failed: rejected");
                     return Ok(Outcome::rejected);
                 }
                 let mut request = request.clone();
                 request.stamp_attempt(attempt, max_attempts);
                 failure.reason = reason.unwrap_or(failure.reason);
                 match to.split_first() {
-                    None => self.fail(delivery, &request, &failure).await?,
+                    None => self.fail(delivery, &request, &failure).await,
                     Some((curr, next)) => {
+                        let (code, r#type) = (failure.code, &failure.r#type);
+                        tracing::warn!(id, attempt, code, r#type, to = curr, "failed: sent on");
                         let now = Timestamp::now();
                         request.stamp_failure(Phase::Failed, &failure, &config.actor, now);
                         request.route = request.route.shifted();
                         request.route.curr.clone_from(curr);
                         request.route.next = next.to_vec();
-                        self.send_on(delivery, request, Kind::next).await?;
+                        let sent = self.send_on(delivery, request, Kind::next).await?;
+                        Ok(worse(sent, Outcome::failed))
                     }
                 }
-                Ok(Outcome::failed)
             }
         }
     }

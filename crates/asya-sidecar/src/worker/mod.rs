@@ -4,6 +4,7 @@ mod handle;
 mod publish;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::task::{JoinError, JoinSet};
@@ -17,9 +18,12 @@ use crate::stop::Stop;
 use crate::trace::{Span, Tracer, Untraced};
 use crate::transport::{Backoff, Delivery, Transport};
 
-/// Time in which the runtime must cancel a call that timed out, or end itself. Meanwhile no message is
-/// received: it would wait behind the call that hangs, and time out too.
+/// Time for a runtime that does not count its calls to cancel one that timed out, or to end itself.
+/// Meanwhile no message is received: it would wait behind the call that hangs, and time out too.
 const HANG_LIMIT: Duration = Duration::from_secs(15);
+
+/// Time for closing the connection to the broker. It ends with the process anyway.
+const LAST_CLOSE: Duration = Duration::from_secs(5);
 
 /// Interval between checks of a runtime with a call that hangs.
 const HANG_PAUSE: Duration = Duration::from_millis(50);
@@ -45,6 +49,8 @@ pub struct Worker {
 struct Work<'a> {
     delivery: &'a Delivery,
     span: Box<dyn Span>,
+    /// True if the message itself went to the sump.
+    is_in_sump: AtomicBool,
 }
 
 impl std::ops::Deref for Work<'_> {
@@ -130,7 +136,7 @@ impl Worker {
                     tokio::select! {
                         biased;
                         () = stop.requested() => break,
-                        () = self.recovered(incarnation) => {}
+                        () = self.recovered(incarnation, tasks.len()) => {}
                     }
                 }
             }
@@ -139,7 +145,8 @@ impl Worker {
         while let Some(ended) = tasks.join_next().await {
             self.settle(ended).await;
         }
-        self.transport.close().await;
+        // A broker that blocks publishers does not answer.
+        drop(tokio::time::timeout(LAST_CLOSE, self.transport.close()).await);
     }
 
     /// Processes messages until the order to end, or until the runtime is not to be trusted.
@@ -186,11 +193,20 @@ impl Worker {
         }
     }
 
-    /// Waits until a runtime whose call timed out has restarted, or had the time to cancel the call.
-    async fn recovered(&self, incarnation: Option<std::time::SystemTime>) {
+    /// Waits until a runtime whose call timed out has restarted, or runs no more calls than the others
+    /// that this sidecar waits for. A runtime that does not count its calls gets [`HANG_LIMIT`].
+    async fn recovered(&self, incarnation: Option<std::time::SystemTime>, others: usize) {
         let deadline = Instant::now() + HANG_LIMIT;
-        while Instant::now() < deadline {
-            if !self.runtime.is_ready().await || self.runtime.incarnation() != incarnation {
+        loop {
+            let health = self.runtime.health().await;
+            if !health.is_ready || self.runtime.incarnation() != incarnation {
+                return;
+            }
+            let has_recovered = match health.calls {
+                Some(calls) => calls <= others,
+                None => Instant::now() >= deadline,
+            };
+            if has_recovered {
                 return;
             }
             tokio::time::sleep(HANG_PAUSE).await;

@@ -2,6 +2,7 @@
 //! unacknowledged, and so with the broker.
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use tokio::time::Instant;
 use super::{Work, Worker};
 use crate::envelope::{Envelope, Frame, Phase};
 use crate::failure::Failure;
-use crate::metrics::{Kind, PublishError};
+use crate::metrics::{Kind, Outcome, PublishError};
 use crate::retry::FIRST_ATTEMPT;
 use crate::route;
 use crate::spool::Spool;
@@ -25,6 +26,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// While a queue may appear any moment.
 const UNROUTABLE_PAUSE: Duration = Duration::from_millis(250);
+
+/// Time for the confirm of a message that is published while the sidecar ends.
+const LAST_CONFIRM: Duration = Duration::from_secs(10);
 
 /// Results of a message that are published before their confirms are awaited.
 const BATCH: usize = 64;
@@ -45,15 +49,25 @@ enum Undeliverable {
     TooLarge { bytes: usize, limit: usize },
 }
 
+/// The outcome of two results of one message: a failure counts.
+pub(super) fn worse(one: Outcome, other: Outcome) -> Outcome {
+    if one == Outcome::succeeded {
+        other
+    } else {
+        one
+    }
+}
+
 impl Worker {
-    /// Publishes the results of a handler, the first of which has this index.
+    /// Publishes the results of a handler, the first of which has this index. The outcome is
+    /// [`Outcome::failed`] if any of them went to the sump.
     pub(super) async fn publish_results(
         &self,
         delivery: &Work<'_>,
         request: &Envelope,
         spool: Spool,
         published: usize,
-    ) -> Result<(), Abandoned> {
+    ) -> Result<Outcome, Abandoned> {
         if spool.is_empty() && published == 0 {
             // No results: the message's route ends here.
             let mut envelope = request.clone();
@@ -68,6 +82,7 @@ impl Worker {
             Ok(results) => results,
             Err(error) => return self.fail_reading(delivery, request, &error).await,
         };
+        let mut outcome = Outcome::succeeded;
         let mut batch: Vec<(usize, Bytes)> = Vec::new();
         let mut bytes = 0;
         for (index, result) in results.enumerate() {
@@ -80,10 +95,11 @@ impl Worker {
             if batch.len() >= BATCH || bytes >= BATCH_BYTES {
                 bytes = 0;
                 let full = std::mem::take(&mut batch);
-                self.publish_batch(delivery, request, full).await?;
+                outcome = worse(outcome, self.publish_batch(delivery, request, full).await?);
             }
         }
-        self.publish_batch(delivery, request, batch).await
+        let last = self.publish_batch(delivery, request, batch).await?;
+        Ok(worse(outcome, last))
     }
 
     async fn publish_batch(
@@ -91,11 +107,12 @@ impl Worker {
         delivery: &Work<'_>,
         request: &Envelope,
         batch: Vec<(usize, Bytes)>,
-    ) -> Result<(), Abandoned> {
+    ) -> Result<Outcome, Abandoned> {
         let results = batch.into_iter();
         let sent =
             results.map(|(index, result)| self.publish_result(delivery, request, result, index));
-        try_join_all(sent).await.map(|_| ())
+        let outcomes = try_join_all(sent).await?;
+        Ok(outcomes.into_iter().fold(Outcome::succeeded, worse))
     }
 
     /// Publishes one result.
@@ -105,14 +122,14 @@ impl Worker {
         request: &Envelope,
         result: Bytes,
         index: usize,
-    ) -> Result<(), Abandoned> {
+    ) -> Result<Outcome, Abandoned> {
         let frame = Frame::parse(&result);
         let next = frame.and_then(|frame| request.follow(frame, index, &self.config.actor));
         match next {
             Ok(next) => self.send_on(delivery, next, Kind::next).await,
             Err(error) => {
                 let failure = Failure::protocol(error.to_string());
-                self.fail(delivery, request, &failure).await
+                self.fail_once(delivery, request, &failure).await
             }
         }
     }
@@ -123,7 +140,7 @@ impl Worker {
         delivery: &Work<'_>,
         mut envelope: Envelope,
         kind: Kind,
-    ) -> Result<(), Abandoned> {
+    ) -> Result<Outcome, Abandoned> {
         envelope.headers.remove(FIRST_ATTEMPT);
         let Some(actor) = route::next_actor(&mut envelope, &self.config.actor) else {
             let original = envelope.clone();
@@ -171,9 +188,9 @@ impl Worker {
         actor: &str,
         body: Bytes,
         kind: Kind,
-    ) -> Result<(), Abandoned> {
+    ) -> Result<Outcome, Abandoned> {
         let failure = match self.deliver(delivery, actor, body, &[], kind).await? {
-            Ok(()) => return Ok(()),
+            Ok(()) => return Ok(Outcome::succeeded),
             Err(Undeliverable::Unroutable) => Failure::unroutable(actor),
             Err(Undeliverable::TooLarge { bytes, limit }) => {
                 let failure = Failure::too_large(actor, bytes, limit);
@@ -190,52 +207,77 @@ impl Worker {
         delivery: &Work<'_>,
         envelope: &Envelope,
         failure: &Failure,
-    ) -> Result<(), Abandoned> {
+    ) -> Result<Outcome, Abandoned> {
         let failed = envelope.failed(failure, &self.config.actor, Timestamp::now());
-        let id = envelope.id();
+        // The text of an error often quotes the payload: it is in the sump, and not in the log.
         tracing::warn!(
-            id,
+            id = envelope.id(),
+            attempt = envelope.attempt(),
             code = failure.code,
-            error = failure.message,
-            "to the sump"
+            r#type = failure.r#type,
+            "failed: to the sump"
         );
         self.gateway.failed(&failed, failure);
         let body = failed.to_bytes().into();
         let sump = &self.config.sump;
         match self.deliver(delivery, sump, body, &[], Kind::sump).await? {
-            Ok(()) => Ok(()),
+            Ok(()) => Ok(Outcome::failed),
             Err(_) => self.discard(delivery, &failure.message).await,
         }
+    }
+
+    /// Sends the message to the sump, unless one of its other results has led to that already: the
+    /// sump gets one copy.
+    async fn fail_once(
+        &self,
+        delivery: &Work<'_>,
+        envelope: &Envelope,
+        failure: &Failure,
+    ) -> Result<Outcome, Abandoned> {
+        if delivery.is_in_sump.swap(true, Ordering::Relaxed) {
+            return Ok(Outcome::failed);
+        }
+        self.fail(delivery, envelope, failure).await
     }
 
     /// Sends the message as it was received to the sump, with a failure.
-    async fn fail_whole(&self, delivery: &Work<'_>, failure: &Failure) -> Result<(), Abandoned> {
+    async fn fail_whole(
+        &self,
+        delivery: &Work<'_>,
+        failure: &Failure,
+    ) -> Result<Outcome, Abandoned> {
         match Envelope::parse(&delivery.body) {
-            Ok(envelope) => Box::pin(self.fail(delivery, &envelope, failure)).await,
+            Ok(envelope) => Box::pin(self.fail_once(delivery, &envelope, failure)).await,
             Err(_) => self.discard(delivery, &failure.message).await,
         }
     }
 
-    /// Sends the bytes as they were received to the sump, with the reason as an attribute.
-    pub(super) async fn discard(&self, delivery: &Work<'_>, reason: &str) -> Result<(), Abandoned> {
-        tracing::warn!(
-            reason,
-            bytes = delivery.body.len(),
-            "to the sump as it came"
-        );
+    /// Sends the bytes as they were received to the sump, with the reason as an attribute. Where the
+    /// sump takes less than the actor's own queue, it gets them without attributes.
+    pub(super) async fn discard(
+        &self,
+        delivery: &Work<'_>,
+        reason: &str,
+    ) -> Result<Outcome, Abandoned> {
+        let bytes = delivery.body.len();
+        tracing::warn!(bytes, "to the sump as it was received");
         let attributes = [
             ("x-asya-error", reason.to_owned()),
             ("x-asya-actor", self.config.actor.clone()),
         ];
         let sump = &self.config.sump;
-        let body = delivery.body.clone();
-        let sent = self.deliver(delivery, sump, body, &attributes, Kind::sump);
-        if sent.await?.is_err() {
-            // It came from a queue, and the sump's takes less. Only a person can help.
-            tracing::error!("the sump does not take a message of this size: it stays in the queue");
-            return Err(Abandoned::Stopping);
+        for attributes in [&attributes[..], &[]] {
+            let body = delivery.body.clone();
+            let sent = self.deliver(delivery, sump, body, attributes, Kind::sump);
+            if sent.await?.is_ok() {
+                return Ok(Outcome::failed);
+            }
         }
-        Ok(())
+        tracing::error!(
+            bytes,
+            "the sump takes no message of this size: rejected, for the dead-letter queue"
+        );
+        Ok(Outcome::rejected)
     }
 
     async fn fail_reading(
@@ -243,19 +285,21 @@ impl Worker {
         delivery: &Work<'_>,
         request: &Envelope,
         error: &std::io::Error,
-    ) -> Result<(), Abandoned> {
+    ) -> Result<Outcome, Abandoned> {
         let text = format!("cannot read the results in the temporary folder: {error}");
-        self.fail(delivery, request, &Failure::protocol(text)).await
+        let failure = Failure::protocol(text);
+        self.fail_once(delivery, request, &failure).await
     }
 
     /// Queues another attempt. Where the broker cannot delay a message it waits here, unacknowledged, and
-    /// then goes to the end of the actor's own queue.
+    /// then goes to the end of the actor's own queue. A message that its error has made too large for the
+    /// queue is not retried.
     pub(super) async fn retry(
         &self,
         delivery: &Work<'_>,
         body: Bytes,
         after: Duration,
-    ) -> Result<(), Abandoned> {
+    ) -> Result<Outcome, Abandoned> {
         let mut after = after;
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
@@ -264,10 +308,19 @@ impl Worker {
             if delivery.settle.is_lost() {
                 return Err(Abandoned::Lost);
             }
-            match self.transport.send_later(body.clone(), after).await {
+            let sent = self.transport.send_later(body.clone(), after);
+            match self.until_stopped(sent).await? {
                 Ok(()) => {
                     self.metrics.sent(Kind::retry, start.elapsed());
-                    return Ok(());
+                    return Ok(Outcome::retried);
+                }
+                Err(SendError::TooLarge { bytes, limit }) => {
+                    self.not_sent(&SendError::TooLarge { bytes, limit });
+                    if self.config.is_end_actor {
+                        return Ok(Outcome::rejected);
+                    }
+                    let failure = Failure::too_large(&self.config.actor, bytes, limit);
+                    return self.fail_whole(delivery, &failure).await;
                 }
                 Err(SendError::NoDelay) => {
                     self.hold(delivery, after).await?;
@@ -293,19 +346,20 @@ impl Worker {
         let begin = Instant::now();
         let span = delivery.span.part(Part::Send(actor));
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut is_reported = false;
         loop {
             if delivery.settle.is_lost() {
                 return Err(Abandoned::Lost);
             }
             let start = Instant::now();
-            let sent = self.transport.send(actor, body.clone(), attributes).await;
-            let Err(error) = sent else {
+            let sent = self.transport.send(actor, body.clone(), attributes);
+            let Err(error) = self.until_stopped(sent).await? else {
                 self.metrics.sent(kind, start.elapsed());
                 self.set_routable(actor, true);
                 return Ok(Ok(()));
             };
             self.not_sent(&error);
-            span.failed(error.kind(), &error.to_string());
+            span.failed(error.kind());
             let pause = match error {
                 SendError::TooLarge { bytes, limit } => {
                     return Ok(Err(Undeliverable::TooLarge { bytes, limit }));
@@ -320,12 +374,28 @@ impl Worker {
                     UNROUTABLE_PAUSE
                 }
                 error => {
-                    let pause = backoff.pause();
-                    tracing::warn!(actor, %error, ?pause, "message not sent: trying again");
-                    pause
+                    if !is_reported {
+                        tracing::warn!(actor, %error, "message not sent: trying until it is");
+                        is_reported = true;
+                    }
+                    backoff.pause()
                 }
             };
             self.hold(delivery, pause).await?;
+        }
+    }
+
+    /// Waits for a broker's confirm, but not for long once the sidecar is to end: a broker that blocks
+    /// publishers confirms nothing. The message is delivered again, and what was sent may be there twice.
+    async fn until_stopped<T>(&self, sent: impl Future<Output = T>) -> Result<T, Abandoned> {
+        let mut stop = self.stop.clone();
+        tokio::select! {
+            biased;
+            sent = sent => Ok(sent),
+            () = async {
+                stop.requested().await;
+                tokio::time::sleep(LAST_CONFIRM).await;
+            } => Err(Abandoned::Stopping),
         }
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::StreamExt as _;
 use lapin::options::{
     BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, QueueDeclareOptions,
@@ -19,7 +20,7 @@ use lapin::{Channel, Consumer};
 use tokio::time::Instant;
 
 use super::link::{Link, SUCCESS};
-use super::{QUEUE_PAUSE, RabbitMq, Unacknowledged};
+use super::{DeadLetter, QUEUE_PAUSE, RabbitMq, Unacknowledged};
 use crate::transport::Delivery;
 
 /// Timeout of a broker's answer on an established connection.
@@ -37,6 +38,7 @@ const DELIVERY: Duration = Duration::from_millis(500);
 /// The channel on which messages are received. It lives on while nothing is received, because messages are
 /// acknowledged on it.
 pub(super) struct Consuming {
+    link: Arc<Link>,
     channel: Channel,
     consumer: Option<Consumer>,
     /// Channel that checks for the queue. The answer that it is missing ends the channel.
@@ -117,15 +119,19 @@ impl RabbitMq {
             let consumer = consuming.consumer.as_mut().ok_or(None)?;
             match tokio::time::timeout(idle, consumer.next()).await {
                 Ok(Some(Ok(delivery))) => {
+                    let body = Bytes::from(delivery.data);
                     let settle = Box::new(Unacknowledged {
                         acker: delivery.acker,
                         channel: consuming.channel.clone(),
+                        dead: Some(DeadLetter {
+                            link: Arc::clone(&consuming.link),
+                            queue: format!("{}-dlq", self.queue),
+                            body: body.clone(),
+                            properties: delivery.properties,
+                        }),
                         _unsettled: Unsettled::new(&consuming.unsettled),
                     });
-                    return Ok(Delivery {
-                        body: delivery.data.into(),
-                        settle,
-                    });
+                    return Ok(Delivery { body, settle });
                 }
                 Ok(Some(Err(error))) => return Err(Some(error.to_string())),
                 // The broker ends a consumer whose queue is deleted.
@@ -177,7 +183,7 @@ impl RabbitMq {
 
     /// Starts to receive. The queue is checked on a channel of its own: the answer that it is missing
     /// ends the channel, and with it every delivery that is not yet acknowledged.
-    async fn consume(&self, link: &Link, kept: Option<Consuming>) -> lapin::Result<Consuming> {
+    async fn consume(&self, link: &Arc<Link>, kept: Option<Consuming>) -> lapin::Result<Consuming> {
         let probe = link.channel().await?;
         self.inspect(&probe).await?;
         let kept = kept.filter(|kept| kept.channel.status().connected());
@@ -205,6 +211,7 @@ impl RabbitMq {
             )
             .await?;
         Ok(Consuming {
+            link: Arc::clone(link),
             channel,
             consumer: Some(consumer),
             probe,

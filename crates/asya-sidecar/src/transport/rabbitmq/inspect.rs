@@ -20,7 +20,7 @@ impl Queues for RabbitMq {
     async fn take(&self, queue: &str) -> Result<Option<Delivery>, SendError> {
         let taking = async {
             let link = self.connected().await;
-            let channel = link.channel().await?;
+            let channel = link.getting().await?;
             let got = channel
                 .basic_get(queue.into(), BasicGetOptions::default())
                 .await?;
@@ -34,6 +34,7 @@ impl Queues for RabbitMq {
             settle: Box::new(Unacknowledged {
                 acker: message.delivery.acker,
                 channel,
+                dead: None,
                 _unsettled: Unsettled::new(&Arc::default()),
             }),
         }))

@@ -21,6 +21,7 @@ pub(super) const SUCCESS: u16 = 200;
 pub(super) struct Link {
     connection: Connection,
     publish: Mutex<Option<Channel>>,
+    get: Mutex<Option<Channel>>,
 }
 
 impl Link {
@@ -38,6 +39,7 @@ impl Link {
             Ok(Ok(connection)) => Ok(Self {
                 connection,
                 publish: Mutex::new(None),
+                get: Mutex::new(None),
             }),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err(format!("no answer within {CONNECT_TIMEOUT:?}")),
@@ -66,6 +68,20 @@ impl Link {
         channel
             .confirm_select(ConfirmSelectOptions::default())
             .await?;
+        *place = Some(channel.clone());
+        Ok(channel)
+    }
+
+    /// The channel on which operators take messages. Those that are not settled go back with it.
+    pub(super) async fn getting(&self) -> lapin::Result<Channel> {
+        let mut place = self.get.lock().await;
+        if let Some(channel) = place
+            .as_ref()
+            .filter(|channel| channel.status().connected())
+        {
+            return Ok(channel.clone());
+        }
+        let channel = self.channel().await?;
         *place = Some(channel.clone());
         Ok(channel)
     }

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use lapin::BasicProperties;
 use lapin::options::{BasicAckOptions, BasicNackOptions};
 use lapin::tcp::OwnedTLSConfig;
 use lapin::uri::AMQPUri;
@@ -31,6 +32,9 @@ const HEARTBEAT_SECONDS: u16 = 10;
 
 /// Interval between checks for a missing queue.
 const QUEUE_PAUSE: Duration = Duration::from_secs(1);
+
+/// Pause before a rejected message goes back to its queue, where there is no dead-letter queue.
+const REJECTED_PAUSE: Duration = Duration::from_secs(5);
 
 /// Between two attempts to connect: at most this long, so that the sidecar is back soon after a broker.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -190,7 +194,19 @@ impl Transport for RabbitMq {
 struct Unacknowledged {
     acker: lapin::Acker,
     channel: lapin::Channel,
+    /// None where messages are not rejected.
+    dead: Option<DeadLetter>,
     _unsettled: Unsettled,
+}
+
+/// A message on its way to the dead-letter queue. It is published and confirmed there before it is
+/// acknowledged: the broker's own dead-lettering has no confirm, and drops a message whose queue has no
+/// dead-letter exchange.
+struct DeadLetter {
+    link: Arc<Link>,
+    queue: String,
+    body: Bytes,
+    properties: BasicProperties,
 }
 
 #[async_trait]
@@ -205,7 +221,22 @@ impl Settle for Unacknowledged {
     }
 
     async fn reject(&self) {
-        self.settle_negatively(false).await;
+        let Some(dead) = &self.dead else {
+            return self.settle_negatively(false).await;
+        };
+        let properties = dead.properties.clone();
+        let published = dead
+            .link
+            .publish_to_queue(&dead.queue, &dead.body, properties);
+        if let Err(error) = published.await {
+            let queue = &dead.queue;
+            tracing::warn!(queue, %error, "rejected message goes back to its queue");
+            tokio::time::sleep(REJECTED_PAUSE).await;
+            return self.settle_negatively(true).await;
+        }
+        if !self.acknowledge().await {
+            tracing::debug!("dead letter not acknowledged: it is delivered again");
+        }
     }
 
     fn is_lost(&self) -> bool {

@@ -8,6 +8,7 @@ use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Confirmation, ErrorKind};
 
 use super::RabbitMq;
+use super::link::Link;
 use crate::transport::{Attributes, SendError};
 
 /// Messages outlive a restart of the broker. Source: AMQP 0.9.1, basic class, delivery-mode.
@@ -32,7 +33,7 @@ pub(super) fn properties(attributes: Attributes<'_>) -> BasicProperties {
         .with_headers(headers)
 }
 
-impl RabbitMq {
+impl Link {
     /// Publishes a message, and waits until the broker confirms it.
     pub(super) async fn publish(
         &self,
@@ -41,14 +42,12 @@ impl RabbitMq {
         body: &[u8],
         properties: BasicProperties,
     ) -> Result<(), SendError> {
-        let link = self.current();
-        let link = link.ok_or_else(|| SendError::Disconnected("not connected".to_owned()))?;
         let options = BasicPublishOptions {
             mandatory: true,
             immediate: false,
         };
         let confirmed = async {
-            let channel = link.publishing().await?;
+            let channel = self.publishing().await?;
             let published =
                 channel.basic_publish(exchange.into(), key.into(), options, body, properties);
             published.await?.await
@@ -66,6 +65,31 @@ impl RabbitMq {
             }
             Err(error) => Err(refused(&error, key, body.len())),
         }
+    }
+
+    /// Publishes a message to a queue by its name.
+    pub(super) async fn publish_to_queue(
+        &self,
+        queue: &str,
+        body: &[u8],
+        properties: BasicProperties,
+    ) -> Result<(), SendError> {
+        self.publish(TO_QUEUES, queue, body, properties).await
+    }
+}
+
+impl RabbitMq {
+    /// Publishes a message on the present connection, and waits until the broker confirms it.
+    pub(super) async fn publish(
+        &self,
+        exchange: &str,
+        key: &str,
+        body: &[u8],
+        properties: BasicProperties,
+    ) -> Result<(), SendError> {
+        let link = self.current();
+        let link = link.ok_or_else(|| SendError::Disconnected("not connected".to_owned()))?;
+        link.publish(exchange, key, body, properties).await
     }
 
     /// Publishes a message to the retry queue that returns it to the actor's own queue. Within that

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::config::timeout::TimeoutConfig;
 use aws_sdk_sqs::config::{BehaviorVersion, Region};
 use aws_sdk_sqs::types::MessageAttributeValue;
 use bytes::Bytes;
@@ -25,6 +26,13 @@ const MAX_DELAY: Duration = Duration::from_mins(15);
 
 /// The largest message of accounts with the larger limit. Others refuse less, and name their limit.
 const MAX_BYTES: usize = 1 << 20;
+
+/// Time in which the service must accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time in which it must answer a request that does not wait for messages. A connection may be
+/// half-open, and would never answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// SQS, from the place of one actor.
 pub struct Sqs {
@@ -48,7 +56,11 @@ impl Sqs {
         if let Some(endpoint) = &config.endpoint {
             loader = loader.endpoint_url(endpoint);
         }
-        let client = Client::new(&loader.load().await);
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .operation_attempt_timeout(ANSWER_TIMEOUT)
+            .build();
+        let client = Client::new(&loader.timeout_config(timeouts).load().await);
         // Both are checked against the limits of SQS when the environment is read.
         let whole = |seconds: u32| i32::try_from(seconds).unwrap_or(i32::MAX);
         Self {

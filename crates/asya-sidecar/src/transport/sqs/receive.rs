@@ -4,8 +4,9 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use aws_sdk_sqs::Client;
+use aws_sdk_sqs::config::timeout::TimeoutConfig;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use aws_sdk_sqs::{Client, config};
 
 use super::settle::Hidden;
 use super::{Sqs, errors};
@@ -15,9 +16,8 @@ use crate::transport::{Backoff, Delivery};
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Time for a running request when no more messages are to be received. A message that it
-/// brings is given back; one that comes later would stay hidden for the visibility timeout.
-const LAST_REQUEST: Duration = Duration::from_secs(2);
+/// Time of a receive request beyond its wait time. One that takes longer has lost its connection.
+const RECEIVE_MARGIN: Duration = Duration::from_secs(5);
 
 /// Messages of one request.
 pub(super) enum Received {
@@ -114,13 +114,11 @@ impl Sqs {
     /// Stops receiving. A message that the last request brings goes back.
     pub(super) async fn stop_receiving(&self) {
         self.is_receiving.store(false, Ordering::Relaxed);
-        let Some(mut request) = self.receiving.lock().await.take() else {
+        let Some(request) = self.receiving.lock().await.take() else {
             return;
         };
-        let Ok(received) = tokio::time::timeout(LAST_REQUEST, &mut request).await else {
-            request.abort();
-            return;
-        };
+        // A message that the service gives to an aborted request stays hidden for the visibility timeout.
+        let received = request.await;
         let own = self
             .own
             .lock()
@@ -142,7 +140,12 @@ pub(super) async fn receive(client: Client, url: String, visibility: i32, wait: 
         .visibility_timeout(visibility)
         .wait_time_seconds(wait)
         .message_system_attribute_names(MessageSystemAttributeName::ApproximateReceiveCount);
-    match request.send().await {
+    let wait = Duration::from_secs(u64::from(wait.unsigned_abs()));
+    let timeouts = TimeoutConfig::builder()
+        .operation_attempt_timeout(wait + RECEIVE_MARGIN)
+        .build();
+    let timeouts = config::Builder::default().timeout_config(timeouts);
+    match request.customize().config_override(timeouts).send().await {
         Ok(answer) => match answer.messages.unwrap_or_default().pop() {
             Some(message) => Received::Message(Box::new(message)),
             None => Received::Nothing,
