@@ -115,6 +115,26 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "ASYA_RABBITMQ_CA_FILE is \"/none\": expected a file",
     ),
     (
+        "ASYA_RABBITMQ_CA_FILE",
+        "/etc/hostname",
+        "ASYA_RABBITMQ_CA_FILE is \"/etc/hostname\": expected a file with certificates",
+    ),
+    (
+        "ASYA_ACTOR_NAME",
+        "bad name!",
+        "ASYA_ACTOR_NAME is \"bad name!\": expected letters",
+    ),
+    (
+        "ASYA_QUEUE_NAME",
+        "bad name",
+        "ASYA_QUEUE_NAME is \"bad name\": expected the name",
+    ),
+    (
+        "ASYA_SOCKET_DIR",
+        "sockets",
+        "ASYA_SOCKET_DIR is \"sockets\": expected an absolute path",
+    ),
+    (
         "ASYA_GATEWAY_URL",
         "gateway",
         "ASYA_GATEWAY_URL is \"gateway\": expected a URL",
@@ -162,6 +182,16 @@ const REFUSED_ON_SQS: &[(&str, &str, &str)] = &[
         "ASYA_AWS_REGION",
         "-",
         "ASYA_AWS_REGION is not set: expected an AWS region",
+    ),
+    (
+        "ASYA_AWS_REGION",
+        "not a region",
+        "ASYA_AWS_REGION is \"not a region\": expected an AWS region",
+    ),
+    (
+        "ASYA_ACTOR_NAME",
+        "a.fifo",
+        "ASYA_ACTOR_NAME is \"a.fifo\": expected a name whose queue is a standard one",
     ),
     (
         "ASYA_QUEUE_NAME",

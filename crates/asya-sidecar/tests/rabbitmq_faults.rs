@@ -326,6 +326,24 @@ async fn an_end_actor_receives_all_messages_and_forwards_none() {
 }
 
 #[tokio::test]
+async fn an_end_actor_whose_handler_fails_loses_no_message_without_a_dead_letter_queue() {
+    let rabbit = Rabbit::start().await;
+    let mut environment = rabbit.environment("x-sump");
+    environment.insert("ASYA_IS_END_ACTOR".to_owned(), "true".to_owned());
+    let pod = Pod::start(&environment);
+    pod.ready().await;
+    rabbit
+        .send("x-sump", &envelope("m", "a", &[], &json!({"do": "raise"})))
+        .await;
+    called(&pod, 2).await;
+    rabbit
+        .declare("asya-x-sump-dlq", &json!({"x-queue-type": "quorum"}))
+        .await;
+    rabbit.until_count("asya-x-sump-dlq", 1).await;
+    rabbit.until_count("asya-x-sump", 0).await;
+}
+
+#[tokio::test]
 async fn a_call_that_hangs_gives_one_failure_and_spoils_no_other_message() {
     let rabbit = Rabbit::start().await;
     rabbit.queue("a").await;

@@ -36,6 +36,17 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Returns whether names of actors and queues may contain the character.
+fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "-_.".contains(letter)
+}
+
+/// Returns whether the file contains a certificate.
+fn has_certificate(file: &Path) -> bool {
+    let text = std::fs::read_to_string(file);
+    text.is_ok_and(|text| text.contains("-----BEGIN CERTIFICATE-----"))
+}
+
 /// Returns whether the name or URL is that of a FIFO queue: SQS identifies them by a suffix.
 #[expect(
     clippy::case_sensitive_file_extension_comparisons,
@@ -85,10 +96,20 @@ impl Config {
 impl Variables<'_> {
     fn config(&mut self) -> Config {
         let actor = self.required("ASYA_ACTOR_NAME", "the actor's name");
+        if !actor.chars().all(is_of_name) {
+            self.refuse("ASYA_ACTOR_NAME", "letters, digits, \"-\", \"_\" and \".\"");
+        }
         let namespace = self.optional("ASYA_NAMESPACE").unwrap_or_default();
         let timeout = self.timeout();
         let queues = self.queues(&actor, &namespace);
         let transport = self.transport(timeout);
+        let is_sqs = matches!(transport, TransportConfig::Sqs(_));
+        if is_sqs && self.optional("ASYA_QUEUE_NAME").is_none() && is_fifo(&actor) {
+            self.refuse(
+                "ASYA_ACTOR_NAME",
+                "a name whose queue is a standard one: FIFO queues are not supported",
+            );
+        }
         // Accepted because older sidecars wait by it; this one always looks again within a second.
         self.number("ASYA_QUEUE_RETRY_MAX_ATTEMPTS", 1, 0..=u32::MAX);
         Config {
@@ -113,10 +134,7 @@ impl Variables<'_> {
             },
             transport,
             queues,
-            socket_dir: self
-                .optional("ASYA_SOCKET_DIR")
-                .unwrap_or_else(|| "/var/run/asya".to_owned())
-                .into(),
+            socket_dir: self.socket_dir(),
             metrics_address: self.address("ASYA_METRICS_ADDR"),
             log_level: self.choice(
                 "ASYA_LOG_LEVEL",
@@ -164,6 +182,16 @@ impl Variables<'_> {
             self.refuse(variable, allowed);
             String::new()
         })
+    }
+
+    fn socket_dir(&mut self) -> PathBuf {
+        const DIR: &str = "ASYA_SOCKET_DIR";
+        let folder = self.optional(DIR).map(PathBuf::from);
+        let folder = folder.unwrap_or_else(|| "/var/run/asya".into());
+        if !folder.is_absolute() {
+            self.refuse(DIR, "an absolute path such as \"/var/run/asya\"");
+        }
+        folder
     }
 
     fn end(&self, variable: &str, older: &str, default: &str) -> String {
@@ -261,6 +289,12 @@ impl Variables<'_> {
             namespace: namespace.to_owned(),
         };
         let own = self.optional("ASYA_QUEUE_NAME");
+        if own
+            .as_ref()
+            .is_some_and(|own| !own.chars().all(|letter| letter.is_ascii_graphic()))
+        {
+            self.refuse("ASYA_QUEUE_NAME", "the name of a queue, without spaces");
+        }
         queues.own = own.unwrap_or_else(|| queues.of(actor));
         queues
     }
@@ -295,8 +329,11 @@ impl Variables<'_> {
             self.refuse_secret(URL, "amqp[s]://<user>:<password>@<host>:<port>/<vhost>");
         }
         let ca_file = self.optional("ASYA_RABBITMQ_CA_FILE").map(PathBuf::from);
-        if ca_file.as_deref().is_some_and(|file| !Path::is_file(file)) {
-            self.refuse("ASYA_RABBITMQ_CA_FILE", "a file of certificates");
+        if ca_file
+            .as_deref()
+            .is_some_and(|file| !has_certificate(file))
+        {
+            self.refuse("ASYA_RABBITMQ_CA_FILE", "a file with certificates in PEM");
         }
         RabbitMqConfig {
             url,
@@ -367,6 +404,10 @@ impl Variables<'_> {
             self.refuse(REGION, "an AWS region such as \"eu-central-1\"");
             String::new()
         });
+        let is_of_region = |letter: char| matches!(letter, 'a'..='z' | '0'..='9' | '-');
+        if !region.chars().all(is_of_region) {
+            self.refuse(REGION, "an AWS region such as \"eu-central-1\"");
+        }
         let twice = duration::seconds_up(timeout * 2);
         let twice = u32::try_from(twice)
             .unwrap_or(MAX_VISIBILITY)
