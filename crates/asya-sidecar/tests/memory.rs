@@ -178,7 +178,7 @@ async fn a_gateway_that_is_down_or_silent_delays_no_message() {
         for number in 0..20 {
             running.send(&envelope(&format!("m{number}"), "a", &["b"], &json!({})));
         }
-        until("all messages have gone on", || async {
+        until("all messages have reached the next actor", || async {
             (running.broker.waiting("b").len() == 20).then_some(())
         })
         .await;

@@ -1,5 +1,5 @@
 //! Messages lost and doubled while things break: many messages through three actors on RabbitMQ, with
-//! everything of [`tests::mesh`] real but the sidecar, and one kind of fault at a time.
+//! everything of [`tests::mesh`] real, and one kind of fault at a time.
 //!
 //! `cargo xtask loss` measures; the ordinary tests make a short run of it. `docs/reliability.md` has the
 //! figures and explains them.

@@ -25,7 +25,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Timeout of a runtime's health report: it answers also while a call runs.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Header of a health report: the number of calls that run, those included whose caller is gone.
+/// Header of a health report: the number of calls that run, including those whose caller has disconnected.
 const CALLS: &str = "x-asya-calls";
 
 /// Health report of a runtime.

@@ -127,7 +127,7 @@ result = [fails(FileNotFoundError, open, state + '/k/x'), os.path.exists(state +
         "[2, false]",
     ),
     case(
-        "deleted files are gone",
+        "deleted files do not exist",
         "\
 open(state + '/k', 'w').close(); os.remove(state + '/k')
 result = [os.path.exists(state + '/k'), os.listdir(state)]",

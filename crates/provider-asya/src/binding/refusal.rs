@@ -251,9 +251,9 @@ mod tests {
                 ),
             ),
             (
-                conflict(json!([cause("provider.asya.sh/gone", image)])),
+                conflict(json!([cause("provider.asya.sh/deleted", image)])),
                 Some(
-                    "FieldTaken: .spec.template.spec.containers[name=\"asya-sidecar\"].image of Deployment \"llm\" belongs to field manager \"provider.asya.sh/gone\": rename it there, or use binding.strategy Adapter",
+                    "FieldTaken: .spec.template.spec.containers[name=\"asya-sidecar\"].image of Deployment \"llm\" belongs to field manager \"provider.asya.sh/deleted\": rename it there, or use binding.strategy Adapter",
                 ),
             ),
             (conflict(json!([])), Some("replaced")),

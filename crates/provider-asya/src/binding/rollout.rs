@@ -29,7 +29,7 @@ pub fn short_grace_period(workload: &Value, minimum: Option<u64>) -> Option<Stri
     let (kind, name) = (&workload["kind"], &workload["metadata"]["name"]);
     (seconds < minimum).then(|| {
         format!(
-            "pods of {} {name} are killed {seconds} s after they are told to end (terminationGracePeriodSeconds), \
+            "pods of {} {name} are killed {seconds} s after SIGTERM (terminationGracePeriodSeconds), \
              and work of the actor may take {minimum} s, so it is interrupted and delivered again: set \
              terminationGracePeriodSeconds there to {} or more, or lower resiliency.actorTimeout",
             kind.as_str().unwrap_or_default(),

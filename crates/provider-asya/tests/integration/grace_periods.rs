@@ -16,7 +16,7 @@ fn a_grace_period_below_the_runtime_timeout_is_a_condition_until_it_is_raised() 
             "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "llm"},
             "template": template("embedder", "a:1"), "minimumGracePeriodSeconds": 300});
         site.make_binding("embedder", binding).await;
-        let text = "are killed 30 s after they are told to end";
+        let text = "are killed 30 s after SIGTERM";
         site.until("embedder", "reports the grace period", |binding| {
             has_condition(binding, FLAG, "BelowRuntimeTimeout", text)
         })
