@@ -80,19 +80,14 @@ pub(crate) fn of_spec(schema: &mut Schema) {
             &FormError::BindsNothing { field }.to_string(),
         ));
     }
-    for (form, instead, allowed) in EXCLUSIVE {
+    for (form, allowed) in EXCLUSIVE {
         let refused = INLINE_POD_FIELDS
             .into_iter()
             .filter(|field| Some(*field) != allowed);
         rules.extend(refused.map(|field| {
             rule(
                 &format!("!has(self.{field}) || !has(self.{form})"),
-                &FormError::Beside {
-                    field,
-                    form,
-                    instead,
-                }
-                .to_string(),
+                &FormError::Beside { field, form }.to_string(),
             )
         }));
     }
