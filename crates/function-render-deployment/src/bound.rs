@@ -1,5 +1,6 @@
 //! Target and strategy of an actor in mode Binding.
 
+use actor::binding::target_url;
 use actor::binding::targets::{Injection, TargetKind, list};
 use actor::binding::{ADAPTER_RESOURCE_NAME, AtProvider, ObjectReference, RESOURCE_NAME, Strategy};
 use actor::labels;
@@ -88,6 +89,18 @@ impl<'a> Bound<'a> {
             let location = call.locate(&["workloadRef", "name"].into());
             let message = "spec.workloadRef.name is empty";
             findings.error(Diagnostic::error(Code::TargetUnnamed, location, message));
+        }
+        let given = self.adapter.target_url.as_deref();
+        let invalid = given
+            .filter(|url| !url.is_empty())
+            .and_then(|url| target_url::check(url, self.strategy).err());
+        if let Some(error) = invalid {
+            let location = url_field();
+            let message = format!(
+                "spec.runtime.targetURL cannot be called: {error} (set by {})",
+                location.source
+            );
+            findings.error(Diagnostic::error(Code::InvalidTargetUrl, location, message));
         }
         match (self.strategy, kind.injection) {
             (Strategy::Inject, Injection::Fragile(reason)) => {

@@ -201,6 +201,14 @@ pub(super) fn of_duration() -> Value {
     )
 }
 
+/// `spec.runtime.targetURL`: what can be seen without knowing the strategy. An empty text is not set.
+pub(super) fn of_target_url() -> Value {
+    rule(
+        "self == '' || self.matches('^[Hh][Tt][Tt][Pp][Ss]?://[^/?#:]')",
+        "must begin with http:// or https:// and name a host, such as http://phi-3:80",
+    )
+}
+
 /// Names as a list of CEL.
 fn list(names: &[&str]) -> String {
     format!("['{}']", names.join("', '"))
