@@ -334,7 +334,16 @@ impl Transport {
         match &config {
             Config::Sqs(sqs) if sqs.region.is_empty() => return Err(missing("region")),
             Config::RabbitMq(rabbitmq) if rabbitmq.host.is_empty() => return Err(missing("host")),
-            _ => {}
+            Config::Sqs(sqs) => {
+                let role = sqs.actor_role_arn.as_deref().unwrap_or_default();
+                if let Some(unknown) = unknown_placeholder(role) {
+                    let problem = format!(
+                        "config.actorRoleArn contains {unknown:?}: only {{namespace}} and {{actor}} are expanded"
+                    );
+                    return Err(misconfigured(&["config", "actorRoleArn"], problem));
+                }
+            }
+            Config::RabbitMq(_) => {}
         }
         let provider_config_ref = entry
             .provider_config_ref
@@ -368,6 +377,19 @@ impl Transport {
                 .max_receive_count
                 .or(of_platform.max_receive_count)
                 .unwrap_or(count),
+        }
+    }
+}
+
+/// The first placeholder of a role that is not expanded, or a single brace: no ARN contains one.
+fn unknown_placeholder(role: &str) -> Option<&str> {
+    let mut rest = role;
+    loop {
+        rest = &rest[rest.find(['{', '}'])?..];
+        let known = ["{namespace}", "{actor}"];
+        match known.iter().find_map(|known| rest.strip_prefix(known)) {
+            Some(after) => rest = after,
+            None => return Some(rest.find('}').map_or(rest, |end| &rest[..=end])),
         }
     }
 }

@@ -69,6 +69,17 @@ fn check(actor: &Actor, errors: &mut Vec<Diagnostic>) {
         retry.initial_interval.as_deref(),
     );
     errors.interval(retry_path("maxInterval"), retry.max_interval.as_deref());
+    errors.order(
+        retry_path("initialInterval"),
+        retry.initial_interval.as_deref(),
+        retry.max_interval.as_deref(),
+    );
+    for (index, name) in resiliency.non_retryable_errors.iter().enumerate() {
+        if name.trim().is_empty() {
+            let path = ["nonRetryableErrors".into(), index.into()];
+            errors.add(path, "expected the name of an error");
+        }
+    }
     let coefficient = retry.backoff_coefficient.as_ref();
     if let Some(coefficient) = coefficient.filter(|it| it.as_f64().is_none_or(|it| it < 1.0)) {
         let problem = format!("{coefficient} is below 1: delays would get shorter");
@@ -100,6 +111,12 @@ fn check_policy(name: &str, policy: &Map<String, Value>, errors: &mut Errors<'_>
             ),
         }
     }
+    let text = |field: &str| policy.get(field).and_then(Value::as_str);
+    errors.order(
+        path("initialDelay"),
+        text("initialDelay"),
+        text("maxInterval"),
+    );
     if let Some(attempts) = policy.get("maxAttempts")
         && attempts.as_u64().is_none_or(|attempts| attempts == 0)
     {
@@ -183,6 +200,24 @@ impl Errors<'_> {
                 );
             }
             None | Some(Ok(_)) => {}
+        }
+    }
+
+    /// Checks that the first delay is not above the longest one.
+    fn order(
+        &mut self,
+        path: impl IntoIterator<Item = Segment>,
+        initial: Option<&str>,
+        max: Option<&str>,
+    ) {
+        if let (Some(initial), Some(max)) = (initial, max)
+            && let (Ok(first), Ok(longest)) = (duration::parse(initial), duration::parse(max))
+            && !longest.is_zero()
+            && first > longest
+        {
+            let problem =
+                format!("{initial} is above maxInterval, {max}: lower the one or raise the other");
+            self.add(path, problem);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Security contexts of the containers that this step adds.
 
-use actor::spec::Spec;
+use actor::spec::{Spec, Workload};
 use serde_json::{Map, Value, json};
 
 /// A container that this step adds.
@@ -15,8 +15,8 @@ pub(crate) enum Program {
 /// Returns a security context that Pod Security *restricted* accepts, with the keys of `given`, in
 /// ascending priority, in place of its own.
 ///
-/// `runAsNonRoot` is set for our own program and where the actor demands it of its own container: a
-/// foreign image that runs as root would not start with it. No user id is set.
+/// `runAsNonRoot` is set for our own program and where `asya-runtime` demands it, in a template or
+/// inline: a foreign image that runs as root would not start with it. No user id is set.
 pub(crate) fn context(
     program: Program,
     spec: &Spec,
@@ -33,16 +33,23 @@ pub(crate) fn context(
     if program == Program::Ours {
         context.insert("readOnlyRootFilesystem".to_owned(), json!(true));
     }
-    let of_runtime = spec.container_security_context.as_ref();
-    let is_demanded =
-        of_runtime.is_some_and(|context| context.get("runAsNonRoot") == Some(&json!(true)));
-    if program == Program::Ours || is_demanded {
+    if program == Program::Ours || runtime_is_non_root(spec) {
         context.insert("runAsNonRoot".to_owned(), json!(true));
     }
     for given in given.into_iter().flatten() {
         context.extend(given.clone());
     }
     Value::Object(context)
+}
+
+/// Returns whether `asya-runtime` is rendered with `runAsNonRoot: true`. The template's own value
+/// wins over the inline one, which flavors may give beside a template.
+fn runtime_is_non_root(spec: &Spec) -> bool {
+    const FIELD: &str = "runAsNonRoot";
+    let runtime = spec.workload.as_ref().and_then(Workload::runtime);
+    let of_template = runtime.and_then(|runtime| runtime.get("securityContext")?.get(FIELD));
+    let inline = || spec.container_security_context.as_ref()?.get(FIELD);
+    of_template.or_else(inline) == Some(&json!(true))
 }
 
 #[cfg(test)]
@@ -70,17 +77,36 @@ mod tests {
 
     #[test]
     fn foreign_images_run_as_non_root_only_on_demand() {
-        let spec = |context| Spec::parse(json!({"containerSecurityContext": context})).unwrap();
+        let template = |context| {
+            let container = json!({"name": "asya-runtime", "securityContext": context});
+            json!({"template": {"spec": {"containers": [container]}}})
+        };
         let cases = [
             (json!({}), None, "nothing is demanded"),
             (
-                json!({"runAsNonRoot": true}),
+                json!({"containerSecurityContext": {"runAsNonRoot": true}}),
                 Some(true),
                 "the actor demands it",
             ),
+            (
+                json!({"workload": template(json!({"runAsNonRoot": true}))}),
+                Some(true),
+                "a template demands it",
+            ),
+            (
+                json!({"containerSecurityContext": {"runAsNonRoot": true}, "workload": template(json!({}))}),
+                Some(true),
+                "a flavor demands it beside a template that is silent",
+            ),
+            (
+                json!({"containerSecurityContext": {"runAsNonRoot": true}, "workload": template(json!({"runAsNonRoot": false}))}),
+                None,
+                "the template's own value wins",
+            ),
         ];
-        for (of_runtime, expected, reason) in cases {
-            let context = context(Program::Foreign, &spec(of_runtime), [None, None]);
+        for (spec, expected, reason) in cases {
+            let spec = Spec::parse(spec).unwrap();
+            let context = context(Program::Foreign, &spec, [None, None]);
             assert_eq!(context["runAsNonRoot"].as_bool(), expected, "{reason}");
             assert_eq!(context.get("readOnlyRootFilesystem"), None, "{reason}");
         }

@@ -1,5 +1,6 @@
 //! Target and strategy of an actor in mode Binding.
 
+use actor::binding::target_url;
 use actor::binding::targets::{Injection, TargetKind, list};
 use actor::binding::{ADAPTER_RESOURCE_NAME, AtProvider, ObjectReference, RESOURCE_NAME, Strategy};
 use actor::labels;
@@ -77,8 +78,27 @@ impl<'a> Bound<'a> {
             known,
             url,
         };
+        bound.check_url(call, spec, findings);
         bound.check(call, identity, kind, findings);
         Ok(Some(bound))
+    }
+
+    /// Checks the address that the actor gives. Where `Inject` is refused, loopback is not wrong too.
+    fn check_url(&self, call: &Call, spec: &Spec, findings: &mut Findings) {
+        let strategy = match spec.binding.strategy {
+            BindingStrategy::Inject => Strategy::Inject,
+            BindingStrategy::Auto | BindingStrategy::Adapter => self.strategy,
+        };
+        let given = self.adapter.target_url.as_deref();
+        let given = given.filter(|url| !url.is_empty());
+        if let Some(Err(error)) = given.map(|url| target_url::check(url, strategy)) {
+            let location = call.locate(&["runtime", "targetURL"].into());
+            let message = format!(
+                "spec.runtime.targetURL cannot be called: {error} (set by {})",
+                location.source
+            );
+            findings.error(Diagnostic::error(Code::InvalidTargetUrl, location, message));
+        }
     }
 
     fn check(&self, call: &Call, identity: &Identity, kind: &TargetKind, findings: &mut Findings) {

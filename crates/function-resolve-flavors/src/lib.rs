@@ -54,7 +54,7 @@ mod notices;
 mod platform;
 mod transport;
 
-use actor::spec::{INFRASTRUCTURE, LEGACY_MACHINERY, MACHINERY, yield_to_actor};
+use actor::spec::{INFRASTRUCTURE, LEGACY_MACHINERY, MACHINERY, Yielded, yield_to_actor};
 use actor::status::{ConditionType, StatusReason};
 use function_kit::{Call, Code, Diagnostic, Location, PLATFORM_KEY, SPEC_KEY, StepError};
 use function_proto::v1::{RunFunctionRequest, RunFunctionResponse};
@@ -109,9 +109,18 @@ fn resolve(call: &mut Call) -> Result<(), StepError> {
     let present = flavors::present(&names, fetched.flavors, label_required, &actor)?;
     let mut flavors = flavors::read(present)?;
     let mut removed = Vec::new();
+    let mut yielded = Vec::new();
     for Flavor { name, document } in &mut flavors {
-        let items = yield_to_actor(document, &own).into_iter();
-        removed.extend(items.map(|item| Location::flavor(name.as_str(), in_data(&item))));
+        let Yielded {
+            removed: items,
+            lost,
+        } = yield_to_actor(document, &own);
+        removed.extend(
+            items
+                .iter()
+                .map(|item| Location::flavor(name.as_str(), in_data(item))),
+        );
+        yielded.extend(notices::yielded(name.as_str(), &lost));
     }
     let ignored_keys = ignored_keys(actor.legacy);
     let Merged {
@@ -126,6 +135,7 @@ fn resolve(call: &mut Call) -> Result<(), StepError> {
         "Resolved"
     };
     let mut notices = notices::all(&flavors, &own, &ignored_keys);
+    notices.extend(yielded);
     notices.extend(notices::replicas_while_scaling(&resolved, |path| {
         call.locate(path)
     }));

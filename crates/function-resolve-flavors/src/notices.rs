@@ -1,7 +1,8 @@
 //! Fields that have no effect: keys that the API does not know, and keys that flavors cannot set.
 //! Names only, because a value may be a secret.
 
-use actor::spec::unknown_fields;
+use actor::spec::{Lost, keys_without_effect, unknown_fields};
+use actor::timeout;
 use function_kit::{Code, Diagnostic, Location};
 use merge::{FieldPath, Segment};
 use serde_json::{Map, Value};
@@ -56,7 +57,7 @@ fn replaced(flavor: &Flavor<'_>, own: &Map<String, Value>) -> Vec<Diagnostic> {
     let fields = flavor.document.iter();
     let both = fields.filter_map(|(field, given)| {
         let own = own.get(field).filter(|own| !own.is_null())?;
-        let lost = lost(&FieldPath::from([field.as_str()]), given, own);
+        let lost = keys_without_effect(&FieldPath::from([field.as_str()]), given, own);
         (!lost.is_empty()).then_some((field, lost))
     });
     both.map(|(field, lost)| {
@@ -72,33 +73,29 @@ fn replaced(flavor: &Flavor<'_>, own: &Map<String, Value>) -> Vec<Diagnostic> {
     .collect()
 }
 
-/// The keys of `given` that are not in `own`, and lists that are replaced. A value that both give
-/// is overridden on purpose.
-fn lost(path: &FieldPath, given: &Value, own: &Value) -> Vec<FieldPath> {
-    match (given, own) {
-        (Value::Object(given), Value::Object(own)) => {
-            let keys = given.iter();
-            keys.flat_map(|(key, given)| {
-                let path: FieldPath = path
-                    .segments()
-                    .iter()
-                    .cloned()
-                    .chain([key.as_str().into()])
-                    .collect();
-                match own.get(key) {
-                    None => vec![path],
-                    Some(own) => lost(&path, given, own),
-                }
-            })
-            .collect()
-        }
-        (Value::Array(given), Value::Array(own))
-            if given.iter().any(|item| !own.contains(item)) =>
-        {
-            vec![path.clone()]
-        }
-        _ => Vec::new(),
-    }
+/// What a flavor loses to inline fields and the timeout of the actor.
+pub(crate) fn yielded(flavor: &str, lost: &[Lost]) -> Vec<Diagnostic> {
+    let mut by: Vec<&FieldPath> = lost.iter().map(|lost| &lost.by).collect();
+    by.sort_unstable();
+    by.dedup();
+    let by = by.into_iter();
+    by.map(|own| {
+        let lost: Vec<&Lost> = lost.iter().filter(|lost| lost.by == *own).collect();
+        let keys: Vec<String> = lost.iter().map(|lost| lost.path.to_string()).collect();
+        let keys = keys.join(", ");
+        let keys = if lost[0].is_timeout() {
+            format!("{} in {keys}", timeout::VARIABLE)
+        } else {
+            keys
+        };
+        let message = format!(
+            "{keys} of flavor {flavor:?} has no effect: the actor's own \"{own}\" replaces it"
+        );
+        let location = Location::flavor(flavor, below("data", &lost[0].path));
+        Diagnostic::info(Code::FlavorKeysReplaced, location, message)
+            .related([Location::actor(below("spec", own))])
+    })
+    .collect()
 }
 
 /// `replicas` that KEDA sets in its place.

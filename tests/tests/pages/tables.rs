@@ -89,7 +89,7 @@ fn every_status_and_every_common_reason_has_a_remedy_on_its_page() {
 }
 
 /// Messages that a page quotes and that a source holds.
-const QUOTED: [(&str, &str); 9] = [
+const QUOTED: [(&str, &str); 10] = [
     ("docs/transports.md", "not allowed to list scalers"),
     (
         "docs/transports.md",
@@ -105,6 +105,7 @@ const QUOTED: [(&str, &str); 9] = [
         "Waiting for flavor EnvironmentConfigs",
     ),
     ("docs/observability.md", "Flavors applied"),
+    ("docs/observability.md", "Flavors not applied"),
 ];
 
 #[test]

@@ -53,6 +53,7 @@ use crate::managed::Condition;
 use crate::names::ActorName;
 
 pub mod reason;
+pub mod target_url;
 pub mod targets;
 
 /// Kind of the object.

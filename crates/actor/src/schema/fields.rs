@@ -16,6 +16,8 @@ const LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 const SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 /// Longest duration in characters; a rule reads it, so there must be an end.
 const DURATION_MAX: usize = 64;
+/// Longest address in characters, for the same reason.
+const URL_MAX: usize = 2048;
 
 pub(crate) fn actor_name(_: &mut SchemaGenerator) -> Schema {
     label(LABEL_MAX)
@@ -53,6 +55,14 @@ pub(crate) fn duration(_: &mut SchemaGenerator) -> Schema {
         "type": "string",
         "maxLength": DURATION_MAX,
         "x-kubernetes-validations": [rules::of_duration()],
+    })
+}
+
+pub(crate) fn target_url(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "maxLength": URL_MAX,
+        "x-kubernetes-validations": [rules::of_target_url()],
     })
 }
 

@@ -80,19 +80,14 @@ pub(crate) fn of_spec(schema: &mut Schema) {
             &FormError::BindsNothing { field }.to_string(),
         ));
     }
-    for (form, instead, allowed) in EXCLUSIVE {
+    for (form, allowed) in EXCLUSIVE {
         let refused = INLINE_POD_FIELDS
             .into_iter()
             .filter(|field| Some(*field) != allowed);
         rules.extend(refused.map(|field| {
             rule(
                 &format!("!has(self.{field}) || !has(self.{form})"),
-                &FormError::Beside {
-                    field,
-                    form,
-                    instead,
-                }
-                .to_string(),
+                &FormError::Beside { field, form }.to_string(),
             )
         }));
     }
@@ -203,6 +198,14 @@ pub(super) fn of_duration() -> Value {
         r"self.matches('^[+]?(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|ms|s|m|h))+)$')",
         problem,
         &format!(r#"'"' + self + '" {problem}'"#),
+    )
+}
+
+/// `spec.runtime.targetURL`: what can be seen without knowing the strategy. An empty text is not set.
+pub(super) fn of_target_url() -> Value {
+    rule(
+        "self == '' || self.matches('^[Hh][Tt][Tt][Pp][Ss]?://[^/?#:]')",
+        "must begin with http:// or https:// and name a host, such as http://phi-3:80",
     )
 }
 

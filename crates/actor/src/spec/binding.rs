@@ -46,9 +46,13 @@ pub struct RuntimeAdapter {
     pub image: Option<String>,
     /// Handler that forwards messages to the server.
     pub handler: Option<String>,
-    /// Address of the inference server, as seen from the adapter: with strategy `Inject` a server
+    /// Address of the inference server, `http` or `https`, as seen from the adapter: with strategy `Inject` a server
     /// in the same pod. Default with `Adapter`: the address that the target publishes.
     #[serde(rename = "targetURL")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::fields::target_url")
+    )]
     pub target_url: Option<String>,
     /// Environment variables of the adapter.
     #[cfg_attr(

@@ -1,6 +1,6 @@
 //! The top-level fields of a spec, by kind.
 
-use merge::FieldPath;
+use merge::{FieldPath, Segment};
 use serde_json::{Map, Value};
 
 /// Fields that a flavor cannot set: they are left out before anything is compared.
@@ -188,8 +188,21 @@ pub const KNOWN_INSIDE: [(&[&str], &[&str]); 11] = [
     (&["workloadRef"], &["apiVersion", "kind", "name"]),
 ];
 
+/// The fields of a policy in `resiliency.policies`.
+const POLICY_FIELDS: [&str; 7] = [
+    "backoff",
+    "initialDelay",
+    "jitter",
+    "maxAttempts",
+    "maxDuration",
+    "maxInterval",
+    "onExhausted",
+];
+/// The fields of a rule in `resiliency.rules`.
+const RULE_FIELDS: [&str; 2] = ["errors", "policy"];
+
 /// The fields of a document that the API does not know, sorted. The API server
-/// refuses them in an actor; in a flavor nothing else would tell.
+/// refuses them in an actor, except those of policies and rules; in a flavor nothing else would tell.
 pub fn unknown_fields(document: &Map<String, Value>) -> Vec<FieldPath> {
     let inside = KNOWN_INSIDE.iter().filter_map(|(path, known)| {
         let (first, rest) = path.split_first()?;
@@ -207,7 +220,38 @@ pub fn unknown_fields(document: &Map<String, Value>) -> Vec<FieldPath> {
                 .map(|key| path.iter().copied().chain([key]).collect())
         })
         .collect();
+    unknown.extend(unknown_in_resiliency(document));
     unknown.sort_unstable();
+    unknown
+}
+
+/// The unknown fields of retry policies and rules, which the sidecar would ignore.
+fn unknown_in_resiliency(document: &Map<String, Value>) -> Vec<FieldPath> {
+    let inside = |field: &str| document.get("resiliency")?.get(field);
+    let policies = inside("policies").and_then(Value::as_object);
+    let policies = policies.into_iter().flatten().map(|(name, policy)| {
+        let at = ["policies".into(), Segment::from(name.as_str())];
+        (at, policy, &POLICY_FIELDS[..])
+    });
+    let rules = inside("rules").and_then(Value::as_array);
+    let rules = rules
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .map(|(index, rule)| {
+            let at = ["rules".into(), Segment::from(index)];
+            (at, rule, &RULE_FIELDS[..])
+        });
+    let mut unknown = Vec::new();
+    for (at, map, known) in policies.chain(rules) {
+        let keys = map.as_object().into_iter().flatten();
+        for (key, _) in keys.filter(|(key, _)| !known.contains(&key.as_str())) {
+            let path = std::iter::once(Segment::from("resiliency"))
+                .chain(at.clone())
+                .chain([key.as_str().into()]);
+            unknown.push(path.collect());
+        }
+    }
     unknown
 }
 

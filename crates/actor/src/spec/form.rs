@@ -5,12 +5,56 @@ use serde_json::{Map, Value};
 use super::{INLINE_POD_FIELDS, Spec};
 use crate::diagnostic::Code;
 
-/// The forms that exclude inline pod fields: where these belong instead, and the
-/// one that may stand beside the form all the same.
-pub(crate) const EXCLUSIVE: [(&str, &str, Option<&str>); 2] = [
-    ("workload", "workload.template", Some("handler")),
-    ("workloadRef", "runtime", None),
-];
+/// The forms that exclude inline pod fields, each with the one that may stand beside it all the
+/// same.
+pub(crate) const EXCLUSIVE: [(&str, Option<&str>); 2] =
+    [("workload", Some("handler")), ("workloadRef", None)];
+
+/// The remedy for an inline pod field beside one of the [`EXCLUSIVE`] forms: where the same is
+/// written in that form. `runtime` has a few of the fields only.
+pub(crate) fn remedy(form: &str, field: &str) -> &'static str {
+    if form == "workload" {
+        return match field {
+            "replicas" => "write it in 'workload.replicas'",
+            "strategy" => "write it in 'workload.strategy'",
+            "podLabels" => "write them in 'workload.template.metadata.labels'",
+            "podAnnotations" => "write them in 'workload.template.metadata.annotations'",
+            "containerSecurityContext" => {
+                "write it as 'securityContext' of container \"asya-runtime\" in 'workload.template'"
+            }
+            "secretRefs" => {
+                "write each key as 'env' with 'valueFrom.secretKeyRef' of container \"asya-runtime\" in 'workload.template'"
+            }
+            "args" | "env" | "image" | "imagePullPolicy" | "lifecycle" | "livenessProbe"
+            | "readinessProbe" | "resources" | "startupProbe" | "volumeMounts" => {
+                "write it in container \"asya-runtime\" of 'workload.template'"
+            }
+            _ => "write it in 'workload.template.spec'",
+        };
+    }
+    match field {
+        "env" | "handler" | "image" | "resources" => "write it in 'runtime'",
+        "secretRefs" => "write each key in 'runtime.env' with 'valueFrom.secretKeyRef'",
+        "replicas" => "use 'scaling', or set the number of pods in the target's own manifest",
+        "args"
+        | "containerSecurityContext"
+        | "imagePullPolicy"
+        | "lifecycle"
+        | "livenessProbe"
+        | "readinessProbe"
+        | "startupProbe"
+        | "volumeMounts" => {
+            "remove it, 'runtime' has no such field; a flavor can set it for the adapter"
+        }
+        "imagePullSecrets" | "volumes" => {
+            "set them in the target's own manifest, or for the adapter in a flavor"
+        }
+        _ => {
+            "set it in the target's own manifest, or in a flavor for an adapter with pods of its own"
+        }
+    }
+}
+
 /// The fields that describe how to bind to `workloadRef`, sorted.
 pub(crate) const BINDING_FIELDS: [&str; 2] = ["binding", "runtime"];
 
@@ -37,14 +81,12 @@ pub enum FormError {
     #[error("Exactly one of 'workload' or 'workloadRef' must be set")]
     Both,
     /// An inline pod field beside an exclusive form.
-    #[error("'{field}' cannot stand beside '{form}': write it in '{instead}'")]
+    #[error("'{field}' cannot stand beside '{form}': {remedy}", remedy = remedy(.form, .field))]
     Beside {
         /// The field.
         field: &'static str,
         /// The exclusive form.
         form: &'static str,
-        /// Field in which it belongs.
-        instead: &'static str,
     },
     /// A field of mode Binding in an actor that binds to nothing.
     #[error("'{field}' needs 'workloadRef': it describes how to bind to that workload")]
@@ -124,20 +166,14 @@ pub fn beside_exclusive(own: &Map<String, Value>) -> Result<(), FormError> {
     {
         return Err(FormError::BindsNothing { field });
     }
-    let form = EXCLUSIVE.into_iter().find(|(form, ..)| is_set(form));
-    let Some((form, instead, allowed)) = form else {
+    let form = EXCLUSIVE.into_iter().find(|(form, _)| is_set(form));
+    let Some((form, allowed)) = form else {
         return Ok(());
     };
     INLINE_POD_FIELDS
         .into_iter()
         .find(|field| is_set(field) && Some(*field) != allowed)
-        .map_or(Ok(()), |field| {
-            Err(FormError::Beside {
-                field,
-                form,
-                instead,
-            })
-        })
+        .map_or(Ok(()), |field| Err(FormError::Beside { field, form }))
 }
 
 #[cfg(test)]
@@ -176,8 +212,15 @@ mod tests {
             ),
             (
                 json!({"workload": {}, "env": []}),
-                Some("'env' cannot stand beside 'workload': write it in 'workload.template'"),
+                Some(
+                    "'env' cannot stand beside 'workload': write it in container \"asya-runtime\" of 'workload.template'",
+                ),
                 "beside",
+            ),
+            (
+                json!({"workload": {}, "replicas": 2}),
+                Some("'replicas' cannot stand beside 'workload': write it in 'workload.replicas'"),
+                "the template has no such field",
             ),
             (
                 json!({"workloadRef": {}, "image": "a"}),
@@ -200,6 +243,28 @@ mod tests {
                 .err()
                 .map(|e| e.to_string());
             assert_eq!(error.as_deref(), expected, "{reason}");
+        }
+    }
+
+    #[test]
+    fn runtime_is_named_only_for_fields_that_it_has() {
+        let of_runtime: Vec<&str> = INLINE_POD_FIELDS
+            .into_iter()
+            .filter(|field| remedy("workloadRef", field) == "write it in 'runtime'")
+            .collect();
+        assert_eq!(of_runtime, ["env", "handler", "image", "resources"]);
+        let cases = [
+            ("tolerations", "target's own manifest"),
+            ("volumes", "target's own manifest"),
+            ("podLabels", "target's own manifest"),
+            ("strategy", "target's own manifest"),
+            ("replicas", "use 'scaling'"),
+            ("secretRefs", "'runtime.env'"),
+            ("args", "remove it"),
+        ];
+        for (field, part) in cases {
+            let remedy = remedy("workloadRef", field);
+            assert!(remedy.contains(part), "{field}: {remedy}");
         }
     }
 

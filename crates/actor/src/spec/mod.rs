@@ -32,7 +32,7 @@ pub use fields::{
 #[cfg(feature = "schema")]
 pub(crate) use form::{BINDING_FIELDS, EXCLUSIVE};
 pub use form::{Form, FormError, beside_exclusive};
-pub use precedence::yield_to_actor;
+pub use precedence::{Lost, Yielded, keys_without_effect, yield_to_actor};
 pub use resiliency::{Resiliency, Retry};
 pub use scaling::{Advanced, Scaling};
 pub use workload::{Workload, WorkloadKind};

@@ -124,9 +124,18 @@ fn required(trigger: &Trigger<'_>) -> Option<Problem> {
     let is_named = reference["name"]
         .as_str()
         .is_some_and(|name| !name.is_empty());
-    (!is_named).then(|| {
+    if !is_named {
         let problem = "authenticationRef.name is missing: set the name of a TriggerAuthentication";
-        ("authenticationRef", problem.to_owned())
+        return Some(("authenticationRef", problem.to_owned()));
+    }
+    // To KEDA an empty kind is the default. `check_credentials` checks those of the cluster.
+    let kind = reference.get("kind").filter(|kind| !kind.is_null())?;
+    let known = ["", "TriggerAuthentication", CLUSTER_KIND];
+    (!known.iter().any(|known| kind == known)).then(|| {
+        let problem = format!(
+            "authenticationRef.kind is {kind}: set \"TriggerAuthentication\", or leave it out"
+        );
+        ("authenticationRef", problem)
     })
 }
 

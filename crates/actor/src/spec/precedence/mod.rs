@@ -3,7 +3,8 @@
 //! A flavor may give `workload` (or `runtime`), an actor inline fields such as `image`. Rendering
 //! applies inline fields under a template, which is right for those of other flavors. What the
 //! actor itself writes wins: it is removed from the flavor's template before the merge, so that
-//! every step, and `asya explain`, has the same resolved spec.
+//! every step, and `asya explain`, has the same resolved spec. So are the variables by which a
+//! flavor sets the timeout, where the actor sets `resiliency.actorTimeout`.
 
 use std::collections::BTreeSet;
 
@@ -12,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::{original_index, removed_from};
 use crate::names::{HANDLER_VARIABLE, RUNTIME_CONTAINER};
+use crate::timeout;
 
 type Document = Map<String, Value>;
 
@@ -84,15 +86,43 @@ const RUNTIME: [(&str, Rule); 5] = [
     ("secretRefs", Items("env", "name")),
 ];
 
-/// Removes from a flavor's `workload` and `runtime` what the actor's own inline fields set. Returns
-/// the removed items of lists, as they were numbered before: later indices differ from the flavor's.
+/// Field of the actor that replaces the timeout variables of its flavors.
+const TIMEOUT_FIELD: [&str; 2] = ["resiliency", "actorTimeout"];
+
+/// Removals from a flavor; its lists are numbered as the flavor numbers them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Yielded {
+    /// The removed items of lists, after which later indices differ from the flavor's.
+    pub removed: Vec<FieldPath>,
+    /// Keys and items that the actor does not repeat, and so have no effect.
+    pub lost: Vec<Lost>,
+}
+
+/// A key or item of a flavor that has no effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// The key or item in the flavor.
+    pub path: FieldPath,
+    /// The actor's field that replaces it.
+    pub by: FieldPath,
+}
+
+impl Lost {
+    /// Returns whether it is a variable with a timeout.
+    pub fn is_timeout(&self) -> bool {
+        self.by == FieldPath::from(TIMEOUT_FIELD)
+    }
+}
+
+/// Removes from a flavor's `workload` and `runtime` what the actor's own inline fields set, and from
+/// all its environments a timeout that the actor sets.
 ///
-/// A `workload` or `runtime` of the actor's own replaces the flavor's as a whole, which is the
-/// merge's part: then nothing is removed.
-pub fn yield_to_actor(flavor: &mut Document, own: &Document) -> Vec<FieldPath> {
+/// A `workload`, `runtime`, `env` or `sidecar` of the actor's own replaces the flavor's as a whole,
+/// which is the merge's part: then nothing is removed from it.
+pub fn yield_to_actor(flavor: &mut Document, own: &Document) -> Yielded {
     let mut yielding = Yielding {
         own,
-        removed: Vec::new(),
+        yielded: Yielded::default(),
     };
     let is_own = |field: &str| own.get(field).is_some_and(|value| !value.is_null());
     if !is_own("workload")
@@ -103,15 +133,49 @@ pub fn yield_to_actor(flavor: &mut Document, own: &Document) -> Vec<FieldPath> {
     if !is_own("runtime")
         && let Some(runtime) = map(flavor, "runtime")
     {
-        yielding.apply(&RUNTIME, runtime, &["runtime".into()]);
+        let at = ["runtime".into()];
+        yielding.apply(&RUNTIME, runtime, &at);
+        yielding.remove_timeout(runtime, &at);
     }
-    yielding.removed
+    if !is_own("env") {
+        yielding.remove_timeout(flavor, &[]);
+    }
+    if !is_own("sidecar")
+        && let Some(sidecar) = map(flavor, "sidecar")
+    {
+        yielding.remove_timeout(sidecar, &["sidecar".into()]);
+    }
+    yielding.yielded
+}
+
+/// The keys of `given` that are not in `own`, and lists that are replaced. A value that both give
+/// is overridden on purpose.
+pub fn keys_without_effect(path: &FieldPath, given: &Value, own: &Value) -> Vec<FieldPath> {
+    match (given, own) {
+        (Value::Object(given), Value::Object(own)) => {
+            let keys = given.iter();
+            keys.flat_map(|(key, given)| {
+                let path = below(path.segments(), key.as_str());
+                match own.get(key) {
+                    None => vec![path],
+                    Some(own) => keys_without_effect(&path, given, own),
+                }
+            })
+            .collect()
+        }
+        (Value::Array(given), Value::Array(own))
+            if given.iter().any(|item| !own.contains(item)) =>
+        {
+            vec![path.clone()]
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// A flavor that gives way to an actor.
 struct Yielding<'a> {
     own: &'a Document,
-    removed: Vec<FieldPath>,
+    yielded: Yielded,
 }
 
 impl Yielding<'_> {
@@ -148,6 +212,7 @@ impl Yielding<'_> {
                 let handler = BTreeSet::from([HANDLER_VARIABLE]);
                 self.remove_items(container, &at, ("env", "name"), &handler);
             }
+            self.remove_timeout(container, &at);
         }
     }
 
@@ -158,44 +223,89 @@ impl Yielding<'_> {
                 continue;
             };
             match rule {
-                Field(field) => drop(place.remove(*field)),
-                Keys(field) => remove_keys(place, field, given),
+                Field(field) => {
+                    if let Some(removed) = place.remove(*field) {
+                        self.lose(inline, &below(at, *field), &removed, given);
+                    }
+                }
+                Keys(field) => {
+                    for (path, removed, given) in remove_keys(place, field, given, at) {
+                        self.lose(inline, &path, &removed, given);
+                    }
+                }
                 InnerKeys(field) => {
                     let inner = given.as_object().into_iter().flatten();
                     if let Some(place) = map(place, field) {
-                        inner.for_each(|(key, given)| remove_keys(place, key, given));
+                        // Quantities: there is nothing below them.
+                        inner.for_each(|(key, given)| drop(remove_keys(place, key, given, at)));
                     }
                 }
                 Items(field, key) => {
                     let names = names(inline, given, key);
-                    self.remove_items(place, at, (field, key), &names);
+                    let removed = self.remove_items(place, at, (field, key), &names);
+                    // A variable is its name and its value, wherever that comes from.
+                    for (path, item) in removed.iter().filter(|_| *field != "env") {
+                        let own = given.as_array().into_iter().flatten();
+                        let mut own = own.filter(|own| own.get(*key) == item.get(*key));
+                        if let Some(own) = own.next() {
+                            self.lose(inline, path, item, own);
+                        }
+                    }
                 }
             }
         }
     }
 
-    /// Removes the items whose `key` is one of the names from the list in `field`.
+    /// Records the keys of a removed value that the actor's field `inline` does not repeat.
+    fn lose(&mut self, inline: &str, path: &FieldPath, removed: &Value, given: &Value) {
+        let lost = keys_without_effect(path, removed, given);
+        let by = FieldPath::from([inline]);
+        let lost = lost.into_iter().map(|path| Lost {
+            path,
+            by: by.clone(),
+        });
+        self.yielded.lost.extend(lost);
+    }
+
+    /// Removes the timeout from the environment in `place`, if the actor sets one.
+    fn remove_timeout(&mut self, place: &mut Document, at: &[Segment]) {
+        let [field, key] = TIMEOUT_FIELD;
+        let own = self.own.get(field).and_then(|own| own.get(key));
+        if !is_set(own) {
+            return;
+        }
+        let variable = BTreeSet::from([timeout::VARIABLE]);
+        let removed = self.remove_items(place, at, ("env", "name"), &variable);
+        let lost = removed.into_iter().map(|(path, _)| Lost {
+            path,
+            by: FieldPath::from(TIMEOUT_FIELD),
+        });
+        self.yielded.lost.extend(lost);
+    }
+
+    /// Removes the items whose `key` is one of the names from the list in `field`. Returns them, each
+    /// with its path in the flavor.
     fn remove_items(
         &mut self,
         place: &mut Document,
         at: &[Segment],
         (field, key): (&str, &str),
         names: &BTreeSet<&str>,
-    ) {
+    ) -> Vec<(FieldPath, Value)> {
+        let mut removed = Vec::new();
         let Some(Value::Array(items)) = place.get_mut(field) else {
-            return;
+            return removed;
         };
-        let list: FieldPath = at.iter().cloned().chain([field.into()]).collect();
+        let list = below(at, field);
         // An earlier rule may have removed items of the same list.
-        let earlier = removed_from(&list, &self.removed);
+        let earlier = removed_from(&list, &self.yielded.removed);
         let mut index = 0;
         items.retain(|item| {
             let name = item.as_object().and_then(|item| text(item, key));
             let is_kept = name.is_none_or(|name| !names.contains(name));
             if !is_kept {
-                let index = original_index(index, &earlier);
-                let path = list.segments().iter().cloned().chain([index.into()]);
-                self.removed.push(path.collect());
+                let path = below(list.segments(), original_index(index, &earlier));
+                removed.push((path, item.clone()));
             }
             index += 1;
             is_kept
@@ -203,6 +313,9 @@ impl Yielding<'_> {
         if items.is_empty() {
             place.remove(field);
         }
+        let paths = removed.iter().map(|(path, _)| path.clone());
+        self.yielded.removed.extend(paths);
+        removed
     }
 }
 
@@ -216,17 +329,33 @@ fn is_set(value: Option<&Value>) -> bool {
     }
 }
 
-/// Removes the keys of `given` from the map in a field, and the map if nothing is left of it.
-fn remove_keys(place: &mut Document, field: &str, given: &Value) {
+/// Removes the keys of `given` from the map in a field, and the map if nothing is left of it. Returns
+/// the path of each removed value below `at`, the value, and that of `given`.
+fn remove_keys<'a>(
+    place: &mut Document,
+    field: &str,
+    given: &'a Value,
+    at: &[Segment],
+) -> Vec<(FieldPath, Value, &'a Value)> {
     let Some(own) = map(place, field) else {
-        return;
+        return Vec::new();
     };
-    for key in given.as_object().into_iter().flatten().map(|(key, _)| key) {
-        own.remove(key);
-    }
+    let map_at = below(at, field);
+    let keys = given.as_object().into_iter().flatten();
+    let removed = keys.filter_map(|(key, given)| {
+        let path = below(map_at.segments(), key.as_str());
+        own.remove(key).map(|removed| (path, removed, given))
+    });
+    let removed = removed.collect();
     if own.is_empty() {
         place.remove(field);
     }
+    removed
+}
+
+/// A path and one step further.
+fn below(path: &[Segment], segment: impl Into<Segment>) -> FieldPath {
+    path.iter().cloned().chain([segment.into()]).collect()
 }
 
 /// The names that the items of an inline list have in a template.
@@ -249,129 +378,4 @@ fn text<'a>(map: &'a Document, key: &str) -> Option<&'a str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn own_fields_are_removed_from_a_template() {
-        let in_container = |container: Value| {
-            let mut named = json!({"name": "asya-runtime"});
-            if let (Some(named), Value::Object(fields)) = (named.as_object_mut(), container) {
-                named.extend(fields);
-            }
-            json!({"workload": {"template": {"spec": {"containers": [named]}}}})
-        };
-        let in_pod = |pod: Value| json!({"workload": {"template": {"spec": pod}}});
-        let cases = [
-            (
-                "a field",
-                json!({"image": "actor:2"}),
-                in_container(json!({"image": "flavor:1", "args": ["-v"]})),
-                in_container(json!({"args": ["-v"]})),
-            ),
-            (
-                "quantities one by one",
-                json!({"resources": {"requests": {"cpu": 1}}}),
-                in_container(
-                    json!({"resources": {"requests": {"cpu": 2, "memory": "1Gi"}, "limits": {"cpu": 3}}}),
-                ),
-                in_container(
-                    json!({"resources": {"requests": {"memory": "1Gi"}, "limits": {"cpu": 3}}}),
-                ),
-            ),
-            (
-                "variables by name, also those of Secrets",
-                json!({"env": [{"name": "A"}], "secretRefs": [{"secretName": "s", "keys": [{"key": "k", "envVar": "B"}]}]}),
-                in_container(json!({"env": [{"name": "A"}, {"name": "B"}, {"name": "C"}]})),
-                in_container(json!({"env": [{"name": "C"}]})),
-            ),
-            (
-                "the handler of the environment",
-                json!({"handler": "a.b"}),
-                in_container(json!({"env": [{"name": "ASYA_HANDLER", "value": "c.d"}]})),
-                in_container(json!({})),
-            ),
-            (
-                "keys of the pod",
-                json!({"nodeSelector": {"zone": "a"}, "volumes": [{"name": "v"}], "serviceAccountName": "own"}),
-                in_pod(
-                    json!({"nodeSelector": {"zone": "b", "disk": "ssd"}, "volumes": [{"name": "v"}, {"name": "w"}], "serviceAccount": "old"}),
-                ),
-                in_pod(json!({"nodeSelector": {"disk": "ssd"}, "volumes": [{"name": "w"}]})),
-            ),
-            (
-                "labels of the pods",
-                json!({"podLabels": {"tier": "own"}}),
-                json!({"workload": {"template": {"metadata": {"labels": {"tier": "x", "team": "y"}}}}}),
-                json!({"workload": {"template": {"metadata": {"labels": {"team": "y"}}}}}),
-            ),
-            (
-                "beside the template",
-                json!({"replicas": 1, "strategy": {"type": "Recreate"}}),
-                json!({"workload": {"replicas": 3, "strategy": {"type": "RollingUpdate"}, "kind": "Deployment"}}),
-                json!({"workload": {"kind": "Deployment"}}),
-            ),
-            (
-                "the adapter of mode Binding",
-                json!({"image": "actor:2", "env": [{"name": "A"}]}),
-                json!({"runtime": {"image": "flavor:1", "env": [{"name": "A"}, {"name": "B"}], "targetURL": "http://x"}}),
-                json!({"runtime": {"env": [{"name": "B"}], "targetURL": "http://x"}}),
-            ),
-            (
-                "an empty field is not given",
-                json!({"image": "", "env": []}),
-                in_container(json!({"image": "flavor:1"})),
-                in_container(json!({"image": "flavor:1"})),
-            ),
-            (
-                "a workload of the actor's own replaces all of it later",
-                json!({"image": "actor:2", "workload": {}}),
-                in_container(json!({"image": "flavor:1"})),
-                in_container(json!({"image": "flavor:1"})),
-            ),
-            (
-                "other containers are not the handler's",
-                json!({"image": "actor:2"}),
-                in_pod(json!({"containers": [{"name": "log", "image": "log:1"}]})),
-                in_pod(json!({"containers": [{"name": "log", "image": "log:1"}]})),
-            ),
-        ];
-        for (reason, own, flavor, expected) in cases {
-            let (Value::Object(own), Value::Object(mut flavor)) = (own, flavor) else {
-                panic!("{reason}: no maps")
-            };
-            yield_to_actor(&mut flavor, &own);
-            assert_eq!(Value::Object(flavor), expected, "{reason}");
-        }
-    }
-
-    #[test]
-    fn removed_items_are_numbered_as_in_the_flavor() {
-        let own = json!({
-            "handler": "a.b",
-            "env": [{"name": "B", "value": "1"}],
-            "secretRefs": [{"secretName": "s", "keys": [{"key": "k", "envVar": "C"}]}],
-            "volumes": [{"name": "cache", "emptyDir": {}}],
-        });
-        let env = ["A", "B", "C", "ASYA_HANDLER", "D"].map(|name| json!({"name": name}));
-        let flavor = json!({"workload": {"template": {"spec": {
-            "containers": [{"name": "log"}, {"name": "asya-runtime", "env": env}],
-            "volumes": [{"name": "models"}, {"name": "cache"}],
-        }}}});
-        let (Value::Object(own), Value::Object(mut flavor)) = (own, flavor) else {
-            panic!("no maps")
-        };
-        let removed = yield_to_actor(&mut flavor, &own);
-        let removed: Vec<String> = removed.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            removed,
-            [
-                "workload.template.spec.volumes[1]",
-                "workload.template.spec.containers[1].env[1]",
-                "workload.template.spec.containers[1].env[2]",
-                "workload.template.spec.containers[1].env[3]",
-            ]
-        );
-    }
-}
+mod tests;

@@ -1,0 +1,193 @@
+use super::*;
+use serde_json::json;
+
+#[test]
+fn own_fields_are_removed_from_a_template() {
+    let in_container = |container: Value| {
+        let mut named = json!({"name": "asya-runtime"});
+        if let (Some(named), Value::Object(fields)) = (named.as_object_mut(), container) {
+            named.extend(fields);
+        }
+        json!({"workload": {"template": {"spec": {"containers": [named]}}}})
+    };
+    let in_pod = |pod: Value| json!({"workload": {"template": {"spec": pod}}});
+    let cases = [
+        (
+            "a field",
+            json!({"image": "actor:2"}),
+            in_container(json!({"image": "flavor:1", "args": ["-v"]})),
+            in_container(json!({"args": ["-v"]})),
+        ),
+        (
+            "quantities one by one",
+            json!({"resources": {"requests": {"cpu": 1}}}),
+            in_container(
+                json!({"resources": {"requests": {"cpu": 2, "memory": "1Gi"}, "limits": {"cpu": 3}}}),
+            ),
+            in_container(
+                json!({"resources": {"requests": {"memory": "1Gi"}, "limits": {"cpu": 3}}}),
+            ),
+        ),
+        (
+            "variables by name, also those of Secrets",
+            json!({"env": [{"name": "A"}], "secretRefs": [{"secretName": "s", "keys": [{"key": "k", "envVar": "B"}]}]}),
+            in_container(json!({"env": [{"name": "A"}, {"name": "B"}, {"name": "C"}]})),
+            in_container(json!({"env": [{"name": "C"}]})),
+        ),
+        (
+            "the handler of the environment",
+            json!({"handler": "a.b"}),
+            in_container(json!({"env": [{"name": "ASYA_HANDLER", "value": "c.d"}]})),
+            in_container(json!({})),
+        ),
+        (
+            "keys of the pod",
+            json!({"nodeSelector": {"zone": "a"}, "volumes": [{"name": "v"}], "serviceAccountName": "own"}),
+            in_pod(
+                json!({"nodeSelector": {"zone": "b", "disk": "ssd"}, "volumes": [{"name": "v"}, {"name": "w"}], "serviceAccount": "old"}),
+            ),
+            in_pod(json!({"nodeSelector": {"disk": "ssd"}, "volumes": [{"name": "w"}]})),
+        ),
+        (
+            "labels of the pods",
+            json!({"podLabels": {"tier": "own"}}),
+            json!({"workload": {"template": {"metadata": {"labels": {"tier": "x", "team": "y"}}}}}),
+            json!({"workload": {"template": {"metadata": {"labels": {"team": "y"}}}}}),
+        ),
+        (
+            "beside the template",
+            json!({"replicas": 1, "strategy": {"type": "Recreate"}}),
+            json!({"workload": {"replicas": 3, "strategy": {"type": "RollingUpdate"}, "kind": "Deployment"}}),
+            json!({"workload": {"kind": "Deployment"}}),
+        ),
+        (
+            "the adapter of mode Binding",
+            json!({"image": "actor:2", "env": [{"name": "A"}]}),
+            json!({"runtime": {"image": "flavor:1", "env": [{"name": "A"}, {"name": "B"}], "targetURL": "http://x"}}),
+            json!({"runtime": {"env": [{"name": "B"}], "targetURL": "http://x"}}),
+        ),
+        (
+            "an empty field is not given",
+            json!({"image": "", "env": []}),
+            in_container(json!({"image": "flavor:1"})),
+            in_container(json!({"image": "flavor:1"})),
+        ),
+        (
+            "a workload of the actor's own replaces all of it later",
+            json!({"image": "actor:2", "workload": {}}),
+            in_container(json!({"image": "flavor:1"})),
+            in_container(json!({"image": "flavor:1"})),
+        ),
+        (
+            "other containers are not the handler's",
+            json!({"image": "actor:2"}),
+            in_pod(json!({"containers": [{"name": "log", "image": "log:1"}]})),
+            in_pod(json!({"containers": [{"name": "log", "image": "log:1"}]})),
+        ),
+    ];
+    for (reason, own, flavor, expected) in cases {
+        let (Value::Object(own), Value::Object(mut flavor)) = (own, flavor) else {
+            panic!("{reason}: no maps")
+        };
+        yield_to_actor(&mut flavor, &own);
+        assert_eq!(Value::Object(flavor), expected, "{reason}");
+    }
+}
+
+#[test]
+fn removed_items_are_numbered_as_in_the_flavor() {
+    let own = json!({
+        "handler": "a.b",
+        "env": [{"name": "B", "value": "1"}],
+        "secretRefs": [{"secretName": "s", "keys": [{"key": "k", "envVar": "C"}]}],
+        "volumes": [{"name": "cache", "emptyDir": {}}],
+    });
+    let env = ["A", "B", "C", "ASYA_HANDLER", "D"].map(|name| json!({"name": name}));
+    let flavor = json!({"workload": {"template": {"spec": {
+        "containers": [{"name": "log"}, {"name": "asya-runtime", "env": env}],
+        "volumes": [{"name": "models"}, {"name": "cache"}],
+    }}}});
+    let (Value::Object(own), Value::Object(mut flavor)) = (own, flavor) else {
+        panic!("no maps")
+    };
+    let Yielded { removed, .. } = yield_to_actor(&mut flavor, &own);
+    let removed: Vec<String> = removed.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        removed,
+        [
+            "workload.template.spec.volumes[1]",
+            "workload.template.spec.containers[1].env[1]",
+            "workload.template.spec.containers[1].env[2]",
+            "workload.template.spec.containers[1].env[3]",
+        ]
+    );
+}
+
+#[test]
+fn keys_that_the_actor_does_not_repeat_are_lost() {
+    let template = |pod: Value| json!({"workload": {"template": {"spec": pod}}});
+    let runtime = |mut container: Value| {
+        container["name"] = json!("asya-runtime");
+        template(json!({"containers": [{"name": "log"}, container]}))
+    };
+    let timeout = json!([{"name": "A"}, {"name": "ASYA_RUNTIME_TIMEOUT", "value": "1m"}]);
+    let own_timeout = json!({"resiliency": {"actorTimeout": "9m"}});
+    let cases = [
+        (
+            json!({"affinity": {"nodeAffinity": {"preferred": []}}}),
+            template(json!({"affinity": {"nodeAffinity": {"required": {}}, "podAffinity": {}}})),
+            "workload.template.spec.affinity.nodeAffinity.required",
+        ),
+        (
+            json!({"containerSecurityContext": {"capabilities": {"drop": ["ALL"]}}}),
+            runtime(json!({"securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}})),
+            "workload.template.spec.containers[1].securityContext.capabilities.add",
+        ),
+        (
+            json!({"strategy": {"type": "Recreate"}}),
+            json!({"workload": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {}}}}),
+            "workload.strategy.rollingUpdate",
+        ),
+        (
+            json!({"volumes": [{"name": "b", "emptyDir": {}}]}),
+            template(json!({"volumes": [{"name": "a"}, {"name": "b", "hostPath": {}}]})),
+            "workload.template.spec.volumes[1].hostPath",
+        ),
+        (
+            json!({"image": "own:1", "resources": {"limits": {"cpu": 1}}, "env": [{"name": "A", "value": "1"}]}),
+            runtime(
+                json!({"image": "base:1", "resources": {"limits": {"cpu": 2}}, "env": [{"name": "A", "valueFrom": {}}]}),
+            ),
+            "",
+        ),
+        (
+            own_timeout.clone(),
+            runtime(json!({"env": timeout})),
+            "workload.template.spec.containers[1].env[1]",
+        ),
+        (
+            own_timeout.clone(),
+            json!({"runtime": {"env": timeout}}),
+            "runtime.env[1]",
+        ),
+        (own_timeout.clone(), json!({"env": timeout}), "env[1]"),
+        (
+            own_timeout.clone(),
+            json!({"sidecar": {"env": timeout}}),
+            "sidecar.env[1]",
+        ),
+        (
+            json!({"resiliency": {}}),
+            json!({"sidecar": {"env": timeout}}),
+            "",
+        ),
+    ];
+    for (own, flavor, expected) in cases {
+        let (Value::Object(own), Value::Object(mut flavor)) = (own, flavor) else {
+            panic!("{expected}: no maps")
+        };
+        let Yielded { lost, .. } = yield_to_actor(&mut flavor, &own);
+        let lost: Vec<String> = lost.iter().map(|lost| lost.path.to_string()).collect();
+        assert_eq!(lost.join(" "), expected, "{own:?}");
+    }
+}
