@@ -12,6 +12,8 @@ use actor::provider_config::{
 };
 use actor::queue::ForProvider;
 
+use crate::transport::sqs::attributes::dead_letter_name;
+
 /// Label that the API server sets on every namespace.
 pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
@@ -40,17 +42,19 @@ pub enum Forbidden {
         /// The object's namespace.
         namespace: String,
     },
-    /// The queue name belongs to another namespace.
+    /// A name belongs to another namespace.
     #[error(
-        "ClusterProviderConfig {config:?} does not allow the queue name {name:?} in namespace {namespace:?}: it \
-         belongs to namespace {other:?}, whose longer name it also matches; choose another name"
+        "ClusterProviderConfig {config:?} does not allow {what} {name:?} in namespace {namespace:?}: it belongs to \
+         namespace {other:?}, whose longer name it also matches; choose another name"
     )]
     OtherNamespace {
         /// The config.
         config: String,
         /// The object's namespace.
         namespace: String,
-        /// The queue's name.
+        /// Kind of the name.
+        what: &'static str,
+        /// The name.
         name: String,
         /// The longest namespace that the name matches.
         other: String,
@@ -133,28 +137,67 @@ pub fn needs_labels(spec: &ClusterProviderConfigSpec) -> bool {
         .any(|key| key != NAMESPACE_NAME)
 }
 
-/// Returns whether [`check`] needs the names of all namespaces: the queue name could also match for a namespace
+/// Returns whether [`check`] needs the names of all namespaces: a name could also match for a namespace
 /// with a longer name.
-pub fn needs_namespaces(spec: &ClusterProviderConfigSpec, namespace: &str, queue: &str) -> bool {
-    let mut templates = spec.queue_names.iter();
-    templates.any(|template| {
+pub fn needs_namespaces(
+    spec: &ClusterProviderConfigSpec,
+    namespace: &str,
+    queue: &str,
+    settings: &ForProvider,
+) -> bool {
+    let queues = &spec.queue_names;
+    let mut derived = derived_names(queue, settings);
+    could_belong_to_other(queues, namespace, queue)
+        || derived.any(|name| could_belong_to_other(queues, namespace, &name))
+        || settings.rabbitmq.as_ref().is_some_and(|rabbitmq| {
+            let exchanges = or_default(&spec.allowed_exchanges, default_exchanges(spec));
+            could_belong_to_other(&spec.allowed_vhosts, namespace, &rabbitmq.vhost)
+                || could_belong_to_other(&exchanges, namespace, &rabbitmq.exchange)
+        })
+}
+
+/// Returns whether a name could match one of the templates for a longer namespace.
+fn could_belong_to_other(templates: &[String], namespace: &str, name: &str) -> bool {
+    templates.iter().any(|template| {
         let Some((before, _)) = template.split_once(NAMESPACE) else {
             return false;
         };
-        let matches = |namespace: &str| is_match(&template.replace(NAMESPACE, namespace), queue);
+        let matches = |namespace: &str| is_match(&template.replace(NAMESPACE, namespace), name);
         if before.contains('*') {
-            return matches(namespace);
+            return name.contains(namespace);
         }
         let shortest = before.len() + namespace.len() + 1;
-        let mut longer = (shortest..=queue.len()).filter_map(|end| queue.get(before.len()..end));
-        matches(namespace) && longer.any(|longer| !longer.ends_with('-') && matches(longer))
+        let mut longer = (shortest..=name.len()).filter_map(|end| name.get(before.len()..end));
+        longer.any(|longer| {
+            longer.starts_with(namespace) && !longer.ends_with('-') && matches(longer)
+        })
     })
+}
+
+/// Names of the queues that belong to a queue.
+fn derived_names<'a>(
+    queue: &'a str,
+    settings: &'a ForProvider,
+) -> impl Iterator<Item = String> + use<'a> {
+    let rabbitmq = settings.rabbitmq.as_ref();
+    let dead_letters = rabbitmq
+        .filter(|rabbitmq| rabbitmq.dead_letter.enabled)
+        .map(|_| format!("{queue}-dlq"));
+    let delays = rabbitmq
+        .into_iter()
+        .flat_map(|rabbitmq| &rabbitmq.retry_delays_seconds);
+    let retries = delays.map(move |delay| format!("{queue}-retry-{delay}"));
+    let sqs = settings.sqs.as_ref();
+    let of_sqs = sqs
+        .filter(|sqs| sqs.dead_letter.enabled)
+        .map(|_| dead_letter_name(queue));
+    dead_letters.into_iter().chain(retries).chain(of_sqs)
 }
 
 /// Checks that objects of `namespace` may use the config for a queue called `queue` with these settings.
 ///
-/// `labels` are those of the namespace, if [`needs_labels`]; `namespaces` are all of them,
-/// if [`needs_namespaces`].
+/// The names of the queues that belong to it, such as its dead-letter queue, are checked too. `labels` are
+/// those of the namespace, if [`needs_labels`]; `namespaces` are all of them, if [`needs_namespaces`].
 ///
 /// # Errors
 /// The error for a value that the config does not allow.
@@ -180,13 +223,19 @@ pub fn check(
         });
     }
     check_name(config, spec, namespace, namespaces, queue)?;
-    let place = |what, field, value: &str, allowed: Vec<String>| {
-        let allowed: Vec<String> = allowed
+    for name in derived_names(queue, settings) {
+        let other = other_owner(&spec.queue_names, namespace, namespaces, &name);
+        let what = "a queue whose dead-letter or retry queue has the name";
+        check_other(config, namespace, what, &name, other)?;
+    }
+    let place = |what, field, value: &str, templates: Vec<String>| {
+        let allowed: Vec<String> = templates
             .iter()
             .map(|template| template.replace(NAMESPACE, namespace))
             .collect();
         if allowed.iter().any(|template| is_match(template, value)) {
-            return Ok(());
+            let other = other_owner(&templates, namespace, namespaces, value);
+            return check_other(config, namespace, what, value, other);
         }
         Err(Forbidden::Place {
             config: config.to_owned(),
@@ -246,7 +295,7 @@ fn default_exchanges(spec: &ClusterProviderConfigSpec) -> &'static [&'static str
     }
 }
 
-/// Checks a queue name. Of several namespaces whose templates it matches, the longest one owns it.
+/// Checks a queue name.
 fn check_name(
     config: &str,
     spec: &ClusterProviderConfigSpec,
@@ -254,39 +303,64 @@ fn check_name(
     namespaces: &BTreeSet<String>,
     queue: &str,
 ) -> Result<(), Forbidden> {
-    if spec.queue_names.is_empty() {
+    let templates = &spec.queue_names;
+    if templates.is_empty() {
         return Ok(());
     }
-    let matches = |template: &&String, namespace: &str| {
-        is_match(&template.replace(NAMESPACE, namespace), queue)
-    };
-    let templates = || spec.queue_names.iter();
-    if !templates().any(|template| matches(&template, namespace)) {
+    if !matches_any(templates, namespace, queue) {
         return Err(Forbidden::Name {
             config: config.to_owned(),
             namespace: namespace.to_owned(),
             name: queue.to_owned(),
-            templates: spec.queue_names.clone(),
+            templates: templates.clone(),
         });
     }
-    // A template without the namespace allows the name to everybody.
-    if templates().any(|template| !template.contains(NAMESPACE) && is_match(template, queue)) {
-        return Ok(());
+    let other = other_owner(templates, namespace, namespaces, queue);
+    check_other(config, namespace, "the queue name", queue, other)
+}
+
+fn matches_any(templates: &[String], namespace: &str, name: &str) -> bool {
+    let mut templates = templates.iter();
+    templates.any(|template| is_match(&template.replace(NAMESPACE, namespace), name))
+}
+
+/// The other namespace to which a name belongs: if it matches the templates of several namespaces, the
+/// longest one owns it. A template without the namespace allows the name to everybody.
+fn other_owner<'a>(
+    templates: &[String],
+    namespace: &str,
+    namespaces: &'a BTreeSet<String>,
+    name: &str,
+) -> Option<&'a String> {
+    let mut shared = templates
+        .iter()
+        .filter(|template| !template.contains(NAMESPACE));
+    if shared.any(|template| is_match(template, name)) {
+        return None;
     }
-    let other = namespaces
+    namespaces
         .iter()
         .filter(|other| other.len() > namespace.len())
-        .filter(|other| templates().any(|template| matches(&template, other)))
-        .max_by_key(|other| other.len());
-    match other {
-        None => Ok(()),
-        Some(other) => Err(Forbidden::OtherNamespace {
+        .filter(|other| matches_any(templates, other, name))
+        .max_by_key(|other| other.len())
+}
+
+fn check_other(
+    config: &str,
+    namespace: &str,
+    what: &'static str,
+    name: &str,
+    other: Option<&String>,
+) -> Result<(), Forbidden> {
+    other.map_or(Ok(()), |other| {
+        Err(Forbidden::OtherNamespace {
             config: config.to_owned(),
             namespace: namespace.to_owned(),
-            name: queue.to_owned(),
+            what,
+            name: name.to_owned(),
             other: other.clone(),
-        }),
-    }
+        })
+    })
 }
 
 /// Namespace of a Secret that a namespaced config names.

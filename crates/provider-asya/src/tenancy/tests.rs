@@ -97,16 +97,104 @@ fn a_name_belongs_to_the_longest_namespace_that_it_matches() {
         let found = name_check(&spec, namespace, &all, queue).is_ok();
         let case = format!("{queue} in {namespace} by {template}");
         assert_eq!(found, expected, "{case}");
-        assert_eq!(needs_namespaces(&spec, namespace, queue), needs, "{case}");
+        let found = needs_namespaces(&spec, namespace, queue, &ForProvider::default());
+        assert_eq!(found, needs, "{case}");
+    }
+}
+
+fn rabbitmq(vhost: &str, exchange: &str) -> serde_json::Value {
+    json!({"rabbitmq": {"host": "broker", "vhost": vhost, "exchange": exchange, "routingKeys": [],
+        "queueType": "quorum", "deadLetter": {"enabled": true, "maxReceiveCount": 3}}})
+}
+
+/// Checks settings in namespace `shop` beside `shop-eu`, with the namespaces only if they are needed.
+fn settings_check(
+    spec: serde_json::Value,
+    queue: &str,
+    settings: serde_json::Value,
+) -> Result<(), Forbidden> {
+    let (spec, settings) = (config(spec), serde_json::from_value(settings).unwrap());
+    let all = || ["shop", "shop-eu"].map(str::to_owned).into();
+    let namespaces = if needs_namespaces(&spec, "shop", queue, &settings) {
+        all()
+    } else {
+        BTreeSet::new()
+    };
+    let labels = BTreeMap::new();
+    check(
+        "main",
+        &spec,
+        "shop",
+        &labels,
+        &namespaces,
+        queue,
+        &settings,
+    )
+}
+
+#[test]
+fn names_of_dead_letter_and_retry_queues_belong_to_the_longest_namespace_too() {
+    let dead_letters = rabbitmq("/", "asya-shop");
+    let mut retries = rabbitmq("/", "asya-shop");
+    retries["rabbitmq"]["deadLetter"]["enabled"] = json!(false);
+    let neither = retries.clone();
+    retries["rabbitmq"]["retryDelaysSeconds"] = json!([5]);
+    let sqs = json!({"sqs": {"region": "us-east-1", "visibilityTimeoutSeconds": 30, "messageRetentionSeconds": 60,
+        "receiveWaitTimeSeconds": 0, "deadLetter": {"enabled": true, "maxReceiveCount": 3}}});
+    let cases = [
+        ("dead letters", "asya-shop-eu", dead_letters.clone(), false),
+        ("retries", "asya-shop-eu", retries, false),
+        ("on SQS", "asya-shop-eu", sqs, false),
+        ("none", "asya-shop-eu", neither, true),
+        ("another name", "asya-shop-cart", dead_letters, true),
+    ];
+    for (reason, queue, settings, expected) in cases {
+        let spec = json!({"queueNames": ["asya-{namespace}-*"], "regions": ["*"]});
+        let found = settings_check(spec, queue, settings);
+        assert_eq!(found.is_ok(), expected, "{reason}: {found:?}");
+    }
+}
+
+#[test]
+fn virtual_hosts_and_exchanges_belong_to_the_longest_namespace_that_they_match() {
+    let cases = [
+        ("allowedVhosts", "{namespace}-*", "shop-cart", true),
+        ("allowedVhosts", "{namespace}-*", "shop-eu-cart", false),
+        ("allowedVhosts", "{namespace}*", "shop-eu", false),
+        ("allowedVhosts", "*", "shop-eu", true),
+        (
+            "allowedExchanges",
+            "asya-{namespace}-*",
+            "asya-shop-a",
+            true,
+        ),
+        (
+            "allowedExchanges",
+            "asya-{namespace}-*",
+            "asya-shop-eu-a",
+            false,
+        ),
+        ("allowedExchanges", "*-{namespace}*", "asya-shop-eu", false),
+    ];
+    for (field, template, value, expected) in cases {
+        let (vhost, exchange) = if field == "allowedVhosts" {
+            (value, "asya-shop")
+        } else {
+            ("/", value)
+        };
+        let mut spec = json!({});
+        spec[field] = json!([template]);
+        let found = settings_check(spec, "cart", rabbitmq(vhost, exchange));
+        assert_eq!(
+            found.is_ok(),
+            expected,
+            "{field} {template} {value}: {found:?}"
+        );
     }
 }
 
 #[test]
 fn virtual_hosts_exchanges_and_regions_are_closed_unless_named() {
-    let rabbitmq = |vhost: &str, exchange: &str| {
-        json!({"rabbitmq": {"host": "broker", "vhost": vhost, "exchange": exchange, "routingKeys": [],
-            "queueType": "quorum", "deadLetter": {"enabled": true, "maxReceiveCount": 3}}})
-    };
     let sqs = |region: &str| {
         json!({"sqs": {"region": region, "visibilityTimeoutSeconds": 30, "messageRetentionSeconds": 60,
             "receiveWaitTimeSeconds": 0, "deadLetter": {"enabled": false, "maxReceiveCount": 3}}})

@@ -255,14 +255,15 @@ fn changes_by_hand_are_repaired_by_the_next_quick_observation() {
     });
 }
 
-/// As on Amazon MQ: the broker merges the operator's policy into what it reports of a queue.
+/// As on Amazon MQ: the broker merges the operator's policy into what it reports of a queue, and the lower
+/// delivery limit applies.
 #[test]
 fn an_operator_policy_costs_no_more_calls() {
     FIXTURE.run_alone(async |fixture| {
         let api = &fixture.rabbitmq.api;
         let path = ["operator-policies", "/", "limits"];
         let policy = json!({"pattern": ".*", "apply-to": "queues", "priority": 9,
-            "definition": {"message-ttl": 3_600_000, "max-length": 100_000}});
+            "definition": {"message-ttl": 3_600_000, "max-length": 100_000, "delivery-limit": 1}});
         fixture.until_at_rest().await;
         assert!(api.put(&path, &policy).await.unwrap());
         rig::until("the operator policy applies", || async {

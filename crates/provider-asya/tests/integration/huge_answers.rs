@@ -1,16 +1,17 @@
 //! Answers of brokers that are much larger than any of theirs, under the memory limit with which the
 //! provider is shipped.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::Response;
 use http_body_util::Full;
 use provider_asya::kinds::ProviderConfig;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::rig::fake::Server;
 use crate::rig::process::Process;
@@ -25,6 +26,10 @@ const LIMIT: u64 = 96 << 10;
 const LENGTH: usize = 16 << 20;
 /// Answers that are sent before memory is measured.
 const ANSWERS: usize = 300;
+/// Length of a page of queues: less than the provider's limit of 8 MiB.
+const PAGE: usize = 8_000_000;
+/// Pages that are sent before memory is measured.
+const PAGES: usize = 100;
 /// Configs, each with a namespace of its own.
 const CONFIGS: usize = 4;
 /// Queues of each.
@@ -60,14 +65,64 @@ fn peak(process: &Process) -> u64 {
     field("VmHWM:") - field("RssFile:")
 }
 
-#[test]
-fn huge_answers_of_brokers_stay_within_the_shipped_memory_limit() {
-    shared::run("huge answers", async {
+/// The provider with its shipped memory limit, with configs of one endpoint.
+struct Fixture {
+    _cluster: rig::cluster::Cluster,
+    client: kube::Client,
+    process: Process,
+    folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    async fn start() -> Self {
         let limit = include_str!("../../../../install/provider-asya/runtime-config.yaml");
         assert!(limit.contains("memory: 96Mi"), "another limit is shipped");
         let cluster = rig::cluster::Cluster::start().await;
         cluster.install_kinds().await;
-        let client = cluster.client().await;
+        let folder = tempfile::tempdir().unwrap();
+        let [port] = rig::ports::reserve();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_provider-asya"));
+        command
+            .env_clear()
+            .env("KUBECONFIG", cluster.kubeconfig())
+            .args(["--metrics-address", &format!("127.0.0.1:{port}")]);
+        Self {
+            client: cluster.client().await,
+            process: Process::start("provider-asya", &mut command, folder.path()),
+            folder,
+            _cluster: cluster,
+        }
+    }
+
+    /// Makes the config `broker` in a new namespace; returns its Queues.
+    async fn make_broker(&self, namespace: &str, endpoint: &str) -> Queues {
+        make_namespace(&self.client, namespace).await;
+        let configs = kube::Api::<ProviderConfig>::namespaced(self.client.clone(), namespace);
+        let spec = json!({"rabbitmq": rabbitmq_connection(endpoint, None)});
+        apply(
+            &configs,
+            json!({"metadata": {"name": "broker"}, "spec": spec}),
+        )
+        .await;
+        Queues(kube::Api::namespaced(self.client.clone(), namespace))
+    }
+
+    async fn until_sent(&mut self, sent: &AtomicUsize, count: usize) {
+        rig::until("many answers were sent", || async {
+            (sent.load(Ordering::Relaxed) >= count).then_some(())
+        })
+        .await;
+        self.process.check(self.folder.path());
+        let peak = peak(&self.process);
+        println!("peak of memory: {peak} KiB after {count} answers");
+        assert!(peak < LIMIT, "{peak} KiB of {LIMIT}");
+    }
+}
+
+#[test]
+fn huge_answers_of_brokers_stay_within_the_shipped_memory_limit() {
+    shared::run("huge answers", async {
+        let mut fixture = Fixture::start().await;
         let sent = Arc::new(AtomicUsize::new(0));
         let (counted, bodies) = (sent.clone(), bodies());
         let server = Server::start(move |_, _, _| {
@@ -79,27 +134,13 @@ fn huge_answers_of_brokers_stay_within_the_shipped_memory_limit() {
             answer.body(Full::new(body)).expect("a response")
         })
         .await;
-        let folder = tempfile::tempdir().unwrap();
-        let [port] = rig::ports::reserve();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_provider-asya"));
-        command
-            .env_clear()
-            .env("KUBECONFIG", cluster.kubeconfig())
-            .args(["--metrics-address", &format!("127.0.0.1:{port}")]);
-        let mut process = Process::start("provider-asya", &mut command, folder.path());
         for config in 0..CONFIGS {
             let namespace = format!("hostile-{config}");
-            make_namespace(&client, &namespace).await;
-            let configs = kube::Api::<ProviderConfig>::namespaced(client.clone(), &namespace);
-            let spec = json!({"rabbitmq": rabbitmq_connection(&server.endpoint, None)});
-            apply(
-                &configs,
-                json!({"metadata": {"name": "broker"}, "spec": spec}),
-            )
-            .await;
+            let queues = fixture.make_broker(&namespace, &server.endpoint).await;
+            let configs =
+                kube::Api::<ProviderConfig>::namespaced(fixture.client.clone(), &namespace);
             let spec = json!({"sqs": sqs_connection(&server.endpoint, None)});
             apply(&configs, json!({"metadata": {"name": "sqs"}, "spec": spec})).await;
-            let queues = Queues(kube::Api::namespaced(client.clone(), &namespace));
             for index in 0..QUEUES {
                 let name = format!("queue-{index}");
                 queues.make_classic(&name, "asya", &name).await;
@@ -111,16 +152,9 @@ fn huge_answers_of_brokers_stay_within_the_shipped_memory_limit() {
                 apply(&queues.0, sqs).await;
             }
         }
-        rig::until("many answers were sent", || async {
-            (sent.load(Ordering::Relaxed) >= ANSWERS).then_some(())
-        })
-        .await;
-        process.check(folder.path());
-        let peak = peak(&process);
-        println!("peak of memory: {peak} KiB after {ANSWERS} answers of {LENGTH} bytes");
-        assert!(peak < LIMIT, "{peak} KiB of {LIMIT}");
+        fixture.until_sent(&sent, ANSWERS).await;
         // The message of a broker is cleaned before it is in a condition.
-        let queues = Queues(kube::Api::namespaced(client, "hostile-0"));
+        let queues = Queues(kube::Api::namespaced(fixture.client, "hostile-0"));
         let queue = queues
             .until_condition("queue-0", "Synced", "False", "")
             .await;
@@ -129,5 +163,86 @@ fn huge_answers_of_brokers_stay_within_the_shipped_memory_limit() {
             !conditions.contains("\\u001b") && conditions.len() < 10_000,
             "{conditions}"
         );
+    });
+}
+
+/// Pages of queues that take much memory once they are parsed, or read.
+fn pages() -> [Bytes; 3] {
+    let page = |items: &str| Bytes::from(format!("{{\"page_count\":9999,\"items\":[{items}]}}"));
+    let long = "q".repeat(PAGE / 500 - 20);
+    [
+        page(&format!("{}{{}}", "{},".repeat(PAGE / 3))),
+        page(&format!(
+            r#"{{"name":"q","arguments":{{"x":[{}{{}}]}}}}"#,
+            "{},".repeat(PAGE / 3)
+        )),
+        page(&format!(
+            "{}{{}}",
+            format!("{{\"name\":\"{long}\"}},").repeat(499)
+        )),
+    ]
+}
+
+/// A broker that answers well until its queues are listed, as they are before a shared policy is written.
+async fn broker_with_huge_pages(sent: Arc<AtomicUsize>) -> Server {
+    let (pages, declared) = (pages(), Mutex::new(BTreeMap::new()));
+    Server::start(move |_, request, body| {
+        let path = request.uri.path().to_owned();
+        let answer = |status: u16, body: Bytes| {
+            let answer = Response::builder().status(status);
+            answer.body(Full::new(body)).expect("a response")
+        };
+        let found = |value: Value| answer(200, Bytes::from(value.to_string()));
+        let is_list = request.uri.query().is_some();
+        let mut declared = declared.lock().expect("no holder panics");
+        match (request.method.as_str(), path.as_str()) {
+            ("GET", _) if is_list => {
+                let number = sent.fetch_add(1, Ordering::Relaxed);
+                answer(200, pages[number % pages.len()].clone())
+            }
+            ("GET", "/api/overview") => {
+                found(json!({"rabbitmq_version": "3.13.0", "disable_stats": false}))
+            }
+            ("GET", "/api/policies/%2F") => found(json!([])),
+            ("GET", path) if path.contains("/bindings") => found(json!([])),
+            ("GET", path) => match declared.get(path) {
+                Some(object) => found(Value::clone(object)),
+                None => answer(404, Bytes::from_static(br#"{"error":"Object Not Found"}"#)),
+            },
+            ("PUT", path) => {
+                let mut object: Value = serde_json::from_slice(body).expect("JSON");
+                object["name"] = json!(path.rsplit('/').next());
+                object["messages"] = json!(0);
+                object["messages_ready"] = json!(0);
+                object["messages_unacknowledged"] = json!(0);
+                object["type"] = object["arguments"]["x-queue-type"].clone();
+                declared.insert(path.to_owned(), object);
+                answer(201, Bytes::new())
+            }
+            _ => answer(204, Bytes::new()),
+        }
+    })
+    .await
+}
+
+#[test]
+fn huge_pages_of_queues_stay_within_the_shipped_memory_limit() {
+    shared::run("huge pages", async {
+        let mut fixture = Fixture::start().await;
+        let sent = Arc::new(AtomicUsize::new(0));
+        let server = broker_with_huge_pages(sent.clone()).await;
+        for config in 0..CONFIGS {
+            let namespace = format!("hostile-{config}");
+            let queues = fixture.make_broker(&namespace, &server.endpoint).await;
+            for index in 0..QUEUES {
+                let name = format!("asya-{config}-{index}");
+                let queue = json!({"metadata": {"name": name}, "spec": {
+                    "forProvider": {"rabbitmq": {"host": "rabbitmq", "routingKeys": [name],
+                        "deadLetter": {"enabled": true, "maxReceiveCount": 20}, "queueType": "quorum"}},
+                    "providerConfigRef": {"kind": "ProviderConfig", "name": "broker"}}});
+                apply(&queues.0, queue).await;
+            }
+        }
+        fixture.until_sent(&sent, PAGES).await;
     });
 }

@@ -50,5 +50,6 @@ mod sqs_faults;
 mod sqs_lag;
 mod sqs_roles;
 mod targets;
+mod tenancy;
 mod tls;
 mod watch_rights;

@@ -4,12 +4,13 @@
 //! what is measured is the broker.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
 use provider_asya::owner::OwnerTag;
 use provider_asya::transport::rabbitmq::Broker;
-use provider_asya::transport::rabbitmq::api::Answer;
+use provider_asya::transport::rabbitmq::api::{Answer, Search};
 use provider_asya::transport::rabbitmq::definition::{PolicyRecord, QueueDefinition};
 use provider_asya::transport::rabbitmq::shared_policy::SharedPolicy;
 use provider_asya::transport::{Depth, ExternalQueue as _};
@@ -71,8 +72,14 @@ async fn measure(size: usize, is_shared: bool) {
         .await;
     let polled = processor_seconds(node);
     for _ in 0..LISTS {
-        let listed: Vec<Value> = rabbitmq.api.queues("/", COLUMNS).await.unwrap();
-        assert!(listed.len() >= size, "{} queues are listed", listed.len());
+        let listed = AtomicUsize::new(0);
+        let count = |_: &Value| {
+            listed.fetch_add(1, Ordering::Relaxed);
+            false
+        };
+        let found = rabbitmq.api.find_queue("/", COLUMNS, count).await;
+        assert_eq!(found, Ok(Search::NotFound));
+        assert!(listed.into_inner() >= size, "all queues are listed");
     }
     let listed = processor_seconds(node);
     queues()

@@ -220,9 +220,9 @@ impl Connector {
         } else {
             BTreeMap::new()
         };
-        let namespaces = if tenancy::needs_namespaces(cluster, namespace, queue) {
+        let namespaces = if tenancy::needs_namespaces(cluster, namespace, queue, settings) {
             self.namespaces.list(&self.client).await.map_err(|error| {
-                format!("cannot list namespaces, by which `queueNames` separates {namespace:?} from longer names: {error}")
+                format!("cannot list namespaces, by which names of {namespace:?} are separated from those of longer namespaces: {error}")
             })?
         } else {
             Arc::default()

@@ -1,13 +1,16 @@
 //! Slots of reconciles by ProviderConfig: endpoints that hang cannot occupy the reconciles of others,
 //! and new objects come before overdue polls.
 //!
-//! There are two pools. Configs whose last call was answered share [`Slots::set_total`] slots, of which
-//! one config may use three quarters. All others, whose endpoint has not answered yet or no longer
-//! answers, share four times as many, since waiting for an answer costs little, and each of them gets
-//! a quarter of the total. A config changes its pool with its calls that run.
+//! There are two pools. Configs whose last calls were answered within 5 s share [`Slots::set_total`]
+//! slots, of which one config may use three quarters. All others, whose endpoint has not answered yet, answers
+//! slowly or no longer answers, share four times as many, since waiting for an answer costs little, and
+//! each of them gets a quarter of the total. A config changes its pool with its calls that run.
+//!
+//! A free slot is for the config that has the fewest, so that configs with many objects do not delay others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -15,6 +18,10 @@ use super::ConfigKey;
 
 /// Factor by which the pool of configs is larger whose endpoint does not answer.
 const UNPROVEN_FACTOR: usize = 4;
+
+/// Time of the calls of one step, such as an observation, from which on their endpoint is slow. A
+/// creation makes some twenty calls.
+const SLOW: Duration = Duration::from_secs(5);
 
 /// Priority of a waiting reconcile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,8 +40,8 @@ pub struct Slots(Arc<Mutex<State>>);
 struct State {
     total: usize,
     configs: BTreeMap<ConfigKey, Usage>,
-    /// Waiting reconciles in the order in which they get slots.
-    waiting: BTreeMap<(Priority, u64), Waiter>,
+    /// Waiting reconciles of each config, in the order in which they get slots.
+    waiting: BTreeMap<ConfigKey, BTreeMap<(Priority, u64), oneshot::Sender<Slot>>>,
     /// Number of reconciles that ever waited.
     count: u64,
     is_closed: bool,
@@ -43,14 +50,8 @@ struct State {
 #[derive(Debug, Default, Clone, Copy)]
 struct Usage {
     running: usize,
-    /// True if the last call was answered.
+    /// True if the last calls were answered in time.
     is_proven: bool,
-}
-
-#[derive(Debug)]
-struct Waiter {
-    config: ConfigKey,
-    sender: oneshot::Sender<Slot>,
 }
 
 /// The slot of one reconcile; it is free again when this value is dropped.
@@ -78,8 +79,8 @@ impl Slots {
             }
             state.count += 1;
             let key = (priority, state.count);
-            let config = config.clone();
-            state.waiting.insert(key, Waiter { config, sender });
+            let waiting = state.waiting.entry(config.clone()).or_default();
+            waiting.insert(key, sender);
             self.grant(&mut state);
         }
         receiver.await.ok()
@@ -98,26 +99,26 @@ impl Slots {
         configs.retain(|config, usage| usage.running > 0 || is_used(config));
     }
 
-    /// Gives free slots to waiting reconciles, in their order.
+    /// Gives free slots to waiting reconciles.
     fn grant(&self, state: &mut State) {
-        let keys: Vec<(Priority, u64)> = state.waiting.keys().copied().collect();
-        for key in keys {
-            let is_free = |waiter: &Waiter| state.is_free(&waiter.config);
-            if !state.waiting.get(&key).is_some_and(is_free) {
-                continue;
-            }
-            let Some(Waiter { config, sender }) = state.waiting.remove(&key) else {
-                continue;
+        while let Some((config, key)) = state.next() {
+            let Some(waiting) = state.waiting.get_mut(&config) else {
+                return;
             };
+            let sender = waiting.remove(&key);
+            if waiting.is_empty() {
+                state.waiting.remove(&config);
+            }
             let slot = Slot {
                 slots: self.clone(),
                 config: config.clone(),
                 is_held: true,
             };
-            match sender.send(slot) {
-                Ok(()) => state.configs.entry(config).or_default().running += 1,
+            match sender.map(|sender| sender.send(slot)) {
+                Some(Ok(())) => state.configs.entry(config).or_default().running += 1,
                 // The reconcile has ended.
-                Err(mut slot) => slot.is_held = false,
+                Some(Err(mut unused)) => unused.is_held = false,
+                None => return,
             }
         }
     }
@@ -128,24 +129,36 @@ impl Slots {
 }
 
 impl State {
-    fn is_free(&self, config: &ConfigKey) -> bool {
-        let total = self.total.max(1);
-        let usage = self.configs.get(config).copied().unwrap_or_default();
-        let alike = self.configs.values();
-        let alike = alike.filter(|other| other.is_proven == usage.is_proven);
-        let running: usize = alike.map(|other| other.running).sum();
-        let (of_config, of_pool) = if usage.is_proven {
-            (total - total / 4, total)
-        } else {
-            ((total / 4).max(1), total * UNPROVEN_FACTOR)
+    /// The reconcile that gets the next free slot: one of the config that has the fewest.
+    fn next(&self) -> Option<(ConfigKey, (Priority, u64))> {
+        let running_with = |is_proven: bool| -> usize {
+            let alike = self.configs.values();
+            let alike = alike.filter(|usage| usage.is_proven == is_proven);
+            alike.map(|usage| usage.running).sum()
         };
-        usage.running < of_config && running < of_pool
+        let (proven, unproven) = (running_with(true), running_with(false));
+        let total = self.total.max(1);
+        let is_free = |usage: Usage| {
+            if usage.is_proven {
+                usage.running < total - total / 4 && proven < total
+            } else {
+                usage.running < (total / 4).max(1) && unproven < total * UNPROVEN_FACTOR
+            }
+        };
+        let waiting = self.waiting.iter().filter_map(|(config, waiting)| {
+            let usage = self.configs.get(config).copied().unwrap_or_default();
+            let (key, _) = waiting.first_key_value()?;
+            is_free(usage).then_some((usage.running, *key, config))
+        });
+        let (_, key, config) = waiting.min_by_key(|(running, key, _)| (*running, *key))?;
+        Some((config.clone(), key))
     }
 }
 
 impl Slot {
-    /// Records whether the endpoint of the config answers.
-    pub fn report(&self, answers: bool) {
+    /// Records the time in which the endpoint of the config answered, [`Duration::MAX`] if it did not.
+    pub fn report(&self, answered: Duration) {
+        let answers = answered < SLOW;
         let mut state = self.slots.lock();
         if let Some(usage) = state.configs.get_mut(&self.config)
             && usage.is_proven != answers
@@ -197,7 +210,7 @@ mod tests {
     }
 
     fn prove(slots: &Slots, name: &str) {
-        try_acquire(slots, name).unwrap().report(true);
+        try_acquire(slots, name).unwrap().report(Duration::ZERO);
     }
 
     fn all_free(slots: &Slots, name: &str) -> Vec<Slot> {
@@ -222,11 +235,51 @@ mod tests {
         prove(&slots, "hangs");
         prove(&slots, "other");
         let hanging = all_free(&slots, "hangs");
-        hanging[0].report(false);
+        hanging[0].report(Duration::MAX);
         assert!(try_acquire(&slots, "hangs").is_none());
         assert_eq!(all_free(&slots, "other").len(), 8);
         drop(hanging);
         assert_eq!(all_free(&slots, "hangs").len(), 2, "a quarter of ten");
+    }
+
+    #[test]
+    fn a_slow_endpoint_takes_no_slot_of_those_that_answer_in_time() {
+        let slots = slots();
+        for name in ["slow", "slower", "healthy"] {
+            prove(&slots, name);
+        }
+        for name in ["slow", "slower"] {
+            try_acquire(&slots, name).unwrap().report(SLOW);
+            assert_eq!(all_free(&slots, name).len(), 2, "a quarter of ten");
+        }
+        let slow: Vec<Slot> = ["slow", "slower"]
+            .into_iter()
+            .flat_map(|name| all_free(&slots, name))
+            .collect();
+        assert_eq!(slow.len(), 4);
+        assert_eq!(all_free(&slots, "healthy").len(), 8);
+    }
+
+    #[test]
+    fn a_free_slot_is_for_the_config_that_has_the_fewest() {
+        let slots = slots();
+        for name in ["busy", "other", "new"] {
+            prove(&slots, name);
+        }
+        let mut busy = all_free(&slots, "busy");
+        let others = all_free(&slots, "other");
+        assert_eq!((busy.len(), others.len()), (8, 2));
+        let (first, last) = (config("busy"), config("new"));
+        let mut waiting: Vec<_> = (0..20)
+            .map(|_| Box::pin(slots.acquire(&first, Priority::Changed)))
+            .collect();
+        for waiting in &mut waiting {
+            assert!(waiting.now_or_never().is_none());
+        }
+        let mut new = Box::pin(slots.acquire(&last, Priority::Poll));
+        assert!((&mut new).now_or_never().is_none());
+        busy.pop();
+        assert!(new.now_or_never().flatten().is_some(), "before the others");
     }
 
     #[test]

@@ -183,8 +183,8 @@ async fn reconcile(
     let mut reconciler = Reconciler::new(provider, queue.as_ref().clone(), state);
     // Boxed, so that a reconcile that waits for a slot is small.
     let outcome = Box::pin(reconciler.run()).await;
-    if let Some(answers) = reconciler.answers() {
-        slot.report(answers);
+    if let Some(answered) = reconciler.answered() {
+        slot.report(answered);
     }
     drop(slot);
     let finished = Finished {

@@ -3,12 +3,13 @@
 //! The order is that of Crossplane's managed reconciler.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actor::managed::FINALIZER;
 use actor::names::EXTERNAL_NAME;
 use kube::ResourceExt as _;
+use tokio::time::Instant;
 
 use super::connection_secret;
 use super::state::ObjectState;
@@ -38,28 +39,31 @@ pub(super) struct Reconciler<'a> {
     answers: LastAnswer,
 }
 
-/// Outcome of the last call to a broker: none yet, answered or unanswered.
-#[derive(Debug, Default)]
-struct LastAnswer(AtomicU8);
+/// Outcome of the last call to a broker: none yet, its time in milliseconds, or unanswered.
+#[derive(Debug)]
+struct LastAnswer(AtomicU64);
+
+impl Default for LastAnswer {
+    fn default() -> Self {
+        Self(AtomicU64::new(Self::NONE))
+    }
+}
 
 impl LastAnswer {
-    const ANSWERED: u8 = 1;
-    const UNANSWERED: u8 = 2;
+    const NONE: u64 = u64::MAX;
+    const UNANSWERED: u64 = u64::MAX - 1;
 
-    fn set(&self, is_answered: bool) {
-        let value = if is_answered {
-            Self::ANSWERED
-        } else {
-            Self::UNANSWERED
-        };
-        self.0.store(value, Ordering::Relaxed);
+    fn set(&self, answered: Option<Duration>) {
+        let time = answered.map(|time| u64::try_from(time.as_millis()).unwrap_or(Self::UNANSWERED));
+        self.0
+            .store(time.unwrap_or(Self::UNANSWERED), Ordering::Relaxed);
     }
 
-    fn get(&self) -> Option<bool> {
+    fn get(&self) -> Option<Duration> {
         match self.0.load(Ordering::Relaxed) {
-            Self::ANSWERED => Some(true),
-            Self::UNANSWERED => Some(false),
-            _ => None,
+            Self::NONE => None,
+            Self::UNANSWERED => Some(Duration::MAX),
+            time => Some(Duration::from_millis(time)),
         }
     }
 }
@@ -338,6 +342,7 @@ impl<'a> Reconciler<'a> {
         call: impl Future<Output = Result<T, TransportError>>,
     ) -> Result<T, TransportError> {
         let limit = self.context.timings.external_calls;
+        let start = Instant::now();
         let result = tokio::time::timeout(limit, call).await;
         let result = result.unwrap_or_else(|_| {
             Err(TransportError::Unreachable {
@@ -346,12 +351,13 @@ impl<'a> Reconciler<'a> {
             })
         });
         let is_unreachable = matches!(result, Err(TransportError::Unreachable { .. }));
-        self.answers.set(!is_unreachable);
+        self.answers.set((!is_unreachable).then(|| start.elapsed()));
         result
     }
 
-    /// Returns whether the last call to the broker was answered; none where there was no call.
-    pub(super) fn answers(&self) -> Option<bool> {
+    /// Time of the last calls to the broker, [`Duration::MAX`] if they were not answered; none where there
+    /// were none.
+    pub(super) fn answered(&self) -> Option<Duration> {
         self.answers.get()
     }
 

@@ -1,5 +1,6 @@
 //! Client of the management API of RabbitMQ.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ const ANSWER_MAX: usize = 2 << 20;
 const LIST_MAX: usize = 8 << 20;
 
 /// Queues of one page of a list.
-const PAGE: u32 = 500;
+const PAGE: usize = 500;
 /// Most pages of a list.
 const PAGES_MAX: u32 = 100;
 
@@ -73,6 +74,17 @@ pub enum Answer {
     Created,
     /// It does not exist.
     NotFound,
+}
+
+/// Result of a search in the queues of a virtual host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Search<T> {
+    /// The first queue that was searched for.
+    Found(T),
+    /// There is none.
+    NotFound,
+    /// None in the first 50,000 queues; there are more.
+    TooMany,
 }
 
 /// Endpoint, credentials and trusted authorities.
@@ -137,58 +149,75 @@ impl Api {
         self.call(Method::GET, path, None, action).await
     }
 
-    /// Reads a list, of which only the fields of `T` are kept; none where it does not exist.
-    pub async fn list<T: DeserializeOwned>(
+    /// Reads a list, and passes each of its objects to `visit` until that breaks; no object where it does
+    /// not exist. Only the fields of `T` are read.
+    ///
+    /// # Errors
+    /// The broker cannot be reached, refuses, or answers no list.
+    pub(super) async fn visit_list<T: DeserializeOwned>(
         &self,
         path: &[&str],
-    ) -> Result<Option<Vec<T>>, TransportError> {
+        visit: impl FnMut(T) -> ControlFlow<()>,
+    ) -> Result<(), TransportError> {
         let action = format!("read {}", path.join(" "));
         let (status, body) = self.exchange(&Method::GET, path, None, LIST_MAX).await?;
-        if status.is_success()
-            && let Ok(list) = limited_json::parse_list(&body)
-        {
-            return Ok(Some(list));
+        if status.is_success() {
+            let parsed = limited_json::parse_list(&body, visit);
+            return parsed.map_err(|error| self.failed(action, error));
         }
-        match self.interpret(&Method::GET, status, &body, action)? {
-            Answer::NotFound => Ok(None),
-            _ => Ok(Some(Vec::new())),
-        }
+        self.interpret(&Method::GET, status, &body, action)
+            .map(drop)
     }
 
-    /// Reads all queues of a virtual host in pages, with only these columns: `T` has their fields. None
-    /// where the virtual host does not exist.
-    pub async fn queues<T: DeserializeOwned>(
+    /// Reads the queues of a virtual host in pages, with only these columns, which are the fields of `T`,
+    /// until `is_searched` returns true for one. One queue at a time is in memory.
+    ///
+    /// # Errors
+    /// The broker cannot be reached, refuses, or answers no page of the size that was asked for.
+    pub async fn find_queue<T: DeserializeOwned>(
         &self,
         vhost: &str,
         columns: &str,
-    ) -> Result<Vec<T>, TransportError> {
-        #[derive(serde::Deserialize)]
-        struct Page<T> {
-            items: Vec<T>,
-            #[serde(default)]
-            page_count: u32,
-        }
-        let mut queues = Vec::new();
+        is_searched: impl Fn(&T) -> bool,
+    ) -> Result<Search<T>, TransportError> {
         let mut page = 1;
         loop {
             let query = format!("?page={page}&page_size={PAGE}&columns={columns}");
-            let path = ["queues", vhost];
-            let uri = format!("{}{query}", encoded(&path));
+            let action = format!("list queues of {vhost}");
+            let uri = format!("{}{query}", encoded(&["queues", vhost]));
             let (status, body) = self.exchange_at(&Method::GET, &uri, None, LIST_MAX).await?;
-            let Some(found) = status
-                .is_success()
-                .then(|| serde_json::from_slice::<Page<T>>(&body).ok())
-                .flatten()
-            else {
-                let action = format!("list queues of {vhost}");
+            if !status.is_success() {
                 self.interpret(&Method::GET, status, &body, action)?;
-                return Ok(queues);
+                return Ok(Search::NotFound);
+            }
+            let mut found = None;
+            let visit = |queue: T| {
+                if is_searched(&queue) {
+                    found = Some(queue);
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
             };
-            queues.extend(found.items);
-            if page >= found.page_count.min(PAGES_MAX) {
-                return Ok(queues);
+            let pages = limited_json::parse_page(&body, PAGE, visit)
+                .map_err(|error| self.failed(action, error))?;
+            if let Some(found) = found {
+                return Ok(Search::Found(found));
+            }
+            if page >= pages {
+                return Ok(Search::NotFound);
+            }
+            if page >= PAGES_MAX {
+                return Ok(Search::TooMany);
             }
             page += 1;
+        }
+    }
+
+    fn failed(&self, action: String, cause: limited_json::Error) -> TransportError {
+        TransportError::Failed {
+            endpoint: self.endpoint.clone(),
+            action,
+            cause: format!("{cause}: is this the management API?"),
         }
     }
 
@@ -215,6 +244,15 @@ impl Api {
         self.call(Method::DELETE, path, None, action)
             .await
             .map(drop)
+    }
+
+    /// Deletes the exchange at a path, unless something is bound to it.
+    pub(super) async fn delete_unused(&self, path: &[&str]) -> Result<(), TransportError> {
+        let action = format!("delete {}", path.join(" "));
+        let uri = format!("{}?if-unused=true", encoded(path));
+        let method = Method::DELETE;
+        let (status, body) = self.exchange_at(&method, &uri, None, ANSWER_MAX).await?;
+        self.interpret(&method, status, &body, action).map(drop)
     }
 
     async fn call(
@@ -257,23 +295,17 @@ impl Api {
             .body(Full::new(body))
             .map_err(|error| self.unreachable(&error))?;
         self.rate.acquire().await;
-        let exchange = async {
-            let response = self
-                .client
-                .request(request)
-                .await
-                .map_err(|error| self.unreachable(&error))?;
-            let status = response.status();
-            let body = self.reader.read(response.into_body(), answer_max).await;
-            let body = body.map_err(|error| self.unreachable(error.as_ref()))?;
-            Ok((status, body))
-        };
-        tokio::time::timeout(self.time_limit, exchange)
-            .await
-            .map_err(|_| TransportError::Unreachable {
-                endpoint: self.endpoint.clone(),
-                cause: format!("no answer within {} ms", self.time_limit.as_millis()),
-            })?
+        let response = tokio::time::timeout(self.time_limit, self.client.request(request));
+        let response = response.await.map_err(|_| TransportError::Unreachable {
+            endpoint: self.endpoint.clone(),
+            cause: format!("no answer within {} ms", self.time_limit.as_millis()),
+        })?;
+        let response = response.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        let body = response.into_body();
+        let body = self.reader.read(body, answer_max, self.time_limit).await;
+        let body = body.map_err(|error| self.unreachable(error.as_ref()))?;
+        Ok((status, body))
     }
 
     /// Interprets an answer.
@@ -285,12 +317,8 @@ impl Api {
         action: String,
     ) -> Result<Answer, TransportError> {
         let parsed = limited_json::parse(body);
-        if let Err(limited_json::Error::TooManyValues) = parsed {
-            return Err(TransportError::Failed {
-                endpoint: self.endpoint.clone(),
-                action,
-                cause: limited_json::Error::TooManyValues.to_string(),
-            });
+        if let Err(error @ limited_json::Error::TooManyValues) = parsed {
+            return Err(self.failed(action, error));
         }
         let json = parsed.ok();
         let text = |key: &str| json.as_ref().and_then(|json| json[key].as_str());

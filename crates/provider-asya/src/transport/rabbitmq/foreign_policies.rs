@@ -1,6 +1,7 @@
 //! Policies that the provider did not write. One of them may shadow ours, or ours may shadow it.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 use super::api::Api;
 use super::definition::{exact_pattern, policy_name};
 use super::shared_policy::SharedPolicy;
+use crate::text;
 use crate::transport::TransportError;
 
 /// Time for which a list is cached. It contains every policy of the virtual host, so an observation
@@ -43,6 +45,19 @@ struct Listed {
     name: String,
     pattern: String,
     apply_to: String,
+}
+
+impl Listed {
+    /// This policy without texts that are too long: a long pattern counts as one that may match.
+    fn cut(mut self) -> Self {
+        if self.name.len() > PATTERN_MAX {
+            self.name = text::clean(&self.name, text::FOREIGN_MAX);
+        }
+        if self.pattern.len() > PATTERN_MAX {
+            self.pattern = "x".repeat(PATTERN_MAX + 1);
+        }
+        self
+    }
 }
 
 impl ForeignPolicy {
@@ -100,7 +115,26 @@ pub(super) struct ForeignPolicies(Arc<Mutex<BTreeMap<String, Cached>>>);
 
 struct Cached {
     at: Instant,
-    policies: Arc<[ForeignPolicy]>,
+    listed: Arc<ListedPolicies>,
+}
+
+/// Foreign policies of a virtual host.
+#[derive(Debug, Default)]
+struct ListedPolicies {
+    policies: Vec<ForeignPolicy>,
+    /// True if there are more than [`PATTERNS_MAX`], of which nothing is known.
+    is_truncated: bool,
+}
+
+impl ListedPolicies {
+    /// Returns whether no policy but shared ones of ours can match a queue.
+    fn none_can_match(&self, queue: &str, shared: &SharedPolicy) -> bool {
+        let mut foreign = self
+            .policies
+            .iter()
+            .filter(|policy| !shared.is_name(&policy.name));
+        !self.is_truncated && foreign.all(|policy| policy.cannot_match(queue))
+    }
 }
 
 impl ForeignPolicies {
@@ -112,14 +146,9 @@ impl ForeignPolicies {
         queue: &str,
         shared: &SharedPolicy,
     ) -> Result<bool, TransportError> {
-        let policies = self.list(api, vhost).await?;
+        let listed = self.list(api, vhost).await?;
         let (queue, shared) = (queue.to_owned(), shared.clone());
-        let none = tokio::task::spawn_blocking(move || {
-            let mut foreign = policies
-                .iter()
-                .filter(|policy| !shared.is_name(&policy.name));
-            foreign.all(|policy| policy.cannot_match(&queue))
-        });
+        let none = tokio::task::spawn_blocking(move || listed.none_can_match(&queue, &shared));
         Ok(none.await.unwrap_or_default())
     }
 
@@ -131,45 +160,58 @@ impl ForeignPolicies {
         vhost: &str,
         queue: &str,
     ) -> Result<Vec<String>, TransportError> {
-        let policies = self.list(api, vhost).await?;
-        if policies.is_empty() {
+        let listed = self.list(api, vhost).await?;
+        if listed.policies.is_empty() {
             return Ok(Vec::new());
         }
         let queue = queue.to_owned();
         let matching = tokio::task::spawn_blocking(move || {
-            let matching = policies.iter().filter(|policy| policy.matches(&queue));
+            let policies = listed.policies.iter();
+            let matching = policies.filter(|policy| policy.matches(&queue));
             matching.map(|policy| policy.name.clone()).collect()
         });
         Ok(matching.await.unwrap_or_default())
     }
 
     /// Foreign policies of a virtual host. Concurrent callers share one list.
-    async fn list(&self, api: &Api, vhost: &str) -> Result<Arc<[ForeignPolicy]>, TransportError> {
+    async fn list(&self, api: &Api, vhost: &str) -> Result<Arc<ListedPolicies>, TransportError> {
         let mut cached = self.0.lock().await;
-        if let Some(listed) = cached.get(vhost)
-            && listed.at.elapsed() < CACHED
+        if let Some(found) = cached.get(vhost)
+            && found.at.elapsed() < CACHED
         {
-            return Ok(listed.policies.clone());
+            return Ok(found.listed.clone());
         }
-        let all: Vec<Listed> = api.list(&["policies", vhost]).await?.unwrap_or_default();
+        let (mut foreign, mut is_truncated) = (Vec::new(), false);
+        let visit = |policy: Listed| {
+            if is_ours(&policy) || policy.apply_to == "exchanges" {
+                return ControlFlow::Continue(());
+            }
+            is_truncated = foreign.len() == PATTERNS_MAX;
+            if is_truncated {
+                return ControlFlow::Break(());
+            }
+            foreign.push(policy.cut());
+            ControlFlow::Continue(())
+        };
+        api.visit_list(&["policies", vhost], visit).await?;
         let compiled = tokio::task::spawn_blocking(move || {
-            let foreign = all.iter().filter(|policy| !is_ours(policy));
-            let compiled: Vec<ForeignPolicy> = foreign
-                .take(PATTERNS_MAX)
-                .filter_map(ForeignPolicy::compile)
-                .collect();
-            compiled
+            let policies = foreign.iter().filter_map(ForeignPolicy::compile);
+            policies.collect::<Vec<_>>()
         });
-        let policies: Arc<[ForeignPolicy]> = compiled.await.unwrap_or_default().into();
-        cached.retain(|_, listed| listed.at.elapsed() < CACHED);
+        let compiled = compiled.await;
+        let listed = Arc::new(ListedPolicies {
+            is_truncated: is_truncated || compiled.is_err(),
+            policies: compiled.unwrap_or_default(),
+        });
+        cached.retain(|_, found| found.at.elapsed() < CACHED);
         if cached.len() < VHOSTS_MAX {
-            let listed = Cached {
+            let found = Cached {
                 at: Instant::now(),
-                policies: policies.clone(),
+                listed: listed.clone(),
             };
-            cached.insert(vhost.to_owned(), listed);
+            cached.insert(vhost.to_owned(), found);
         }
-        Ok(policies)
+        Ok(listed)
     }
 }
 
@@ -226,6 +268,24 @@ mod tests {
             let matches =
                 ForeignPolicy::read(&policy).is_some_and(|policy| policy.matches("asya-cart"));
             assert_eq!(matches, expected, "{policy}");
+        }
+    }
+
+    #[test]
+    fn policies_that_were_not_read_may_match() {
+        let policy = json!({"name": "ops", "pattern": "^other$", "apply-to": "queues"});
+        let shared = SharedPolicy {
+            owner_id: "east".to_owned(),
+            queue_names: "asya-*".to_owned(),
+            max_receive_count: 20,
+        };
+        for is_truncated in [false, true] {
+            let listed = ListedPolicies {
+                policies: ForeignPolicy::read(&policy).into_iter().collect(),
+                is_truncated,
+            };
+            let none = listed.none_can_match("asya-cart", &shared);
+            assert_eq!(none, !is_truncated);
         }
     }
 

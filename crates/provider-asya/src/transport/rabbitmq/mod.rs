@@ -12,8 +12,9 @@ mod policies;
 mod retry_queues;
 mod shared_policies;
 pub mod shared_policy;
+mod undo;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actor::queue::Location;
@@ -29,6 +30,7 @@ use self::foreign_policies::ForeignPolicies;
 use self::observe::RelatedObjects;
 use self::partial_declare::UncountedQueues;
 use self::shared_policies::SharedPolicies;
+use self::undo::Made;
 use super::{Depth, ExternalQueue, Observation, TransportError};
 
 /// Time for which a broker's version is cached: brokers are upgraded while the provider runs.
@@ -68,6 +70,7 @@ impl Broker {
         Ok(RabbitMqExternal {
             broker: self.clone(),
             definition,
+            made: Mutex::default(),
         })
     }
 
@@ -110,6 +113,8 @@ impl Broker {
 pub struct RabbitMqExternal {
     broker: Broker,
     definition: QueueDefinition,
+    /// Objects that the creation has made.
+    made: Mutex<Vec<Made>>,
 }
 
 impl ExternalQueue for RabbitMqExternal {
@@ -260,8 +265,18 @@ impl RabbitMqExternal {
 
     /// Creates the queue: first the queue itself, whose owner tag decides whether anything else is written,
     /// and bindings last, once it is declared completely and has its policy. So no message arrives too
-    /// early, and a creator that loses against another owner has changed nothing.
+    /// early, and a creator that loses against another owner has changed nothing. A creation that the broker
+    /// denies in the middle leaves nothing that it has made.
     async fn create_queue(&self) -> Result<(), TransportError> {
+        self.lock_made().clear();
+        let created = self.create_objects().await;
+        if let Err(error) = &created {
+            self.undo(error).await;
+        }
+        created
+    }
+
+    async fn create_objects(&self) -> Result<(), TransportError> {
         let version = self.broker.version().await?;
         let (name, dead_letters) = (&self.definition.name, self.definition.dead_letter_queue());
         let existing = found(self.read_queue(name).await?);
@@ -364,11 +379,16 @@ impl RabbitMqExternal {
 
     async fn put_exchange(&self, name: &str, kind: &str) -> Result<(), TransportError> {
         let path = ["exchanges", self.vhost(), name];
-        self.written(
-            self.api()
-                .put(&path, &QueueDefinition::exchange_body(kind))
-                .await?,
-        )
+        let body = QueueDefinition::exchange_body(kind);
+        let answer = self.api().declare(&path, &body).await?;
+        if answer == Answer::Created {
+            self.record_made(Made::Exchange(name.to_owned()));
+        }
+        self.written(answer != Answer::NotFound)
+    }
+
+    fn lock_made(&self) -> MutexGuard<'_, Vec<Made>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn check_owner(&self, name: &str, queue: &Value) -> Result<(), TransportError> {

@@ -20,6 +20,7 @@ use super::RabbitMqExternal;
 use super::api::Answer;
 use super::definition::{Repair, owner};
 use super::observe;
+use super::undo::Made;
 use crate::transport::TransportError;
 
 /// Retry interval while the messages of a queue are not counted.
@@ -79,6 +80,7 @@ impl RabbitMqExternal {
         if is_new {
             // The answer came after the queue had its leader.
             self.check_owner(name, &found)?;
+            self.record_made(Made::Queue(name.to_owned()));
             self.broker.uncounted_queues.clear(self.vhost(), name);
             return Ok(());
         }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::RabbitMqExternal;
 use super::api::Answer;
 use super::definition::{OUR_KEYS, PolicyRecord, QueueDefinition, Version, exact_pattern};
+use super::undo::Made;
 use crate::transport::TransportError;
 
 /// The policy of a queue, and foreign policies that have names of ours.
@@ -125,7 +126,11 @@ impl RabbitMqExternal {
             return Ok(());
         }
         let path = ["policies", self.vhost(), name.as_str()];
-        self.written(self.api().put(&path, &body).await?)
+        self.written(self.api().put(&path, &body).await?)?;
+        if slot.ours.is_none() {
+            self.record_made(Made::Policy(name));
+        }
+        Ok(())
     }
 
     /// Deletes the policy of ours, where there is one.

@@ -10,27 +10,31 @@
 //! they apply to queues of other namespaces.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::RabbitMqExternal;
-use super::api::Answer;
-use super::definition::{
-    DEAD_LETTER_EXCHANGE, NO_DELIVERY_LIMIT, OUR_KEYS, OWNER_ARGUMENT, QueueDefinition, Version,
-    policy_name,
-};
+use super::api::{Answer, Search};
+use super::definition::{NO_DELIVERY_LIMIT, OUR_KEYS, QueueDefinition, Version, policy_name};
+use super::limited_json::Text;
 use super::shared_policy::{Kind, SharedPolicy};
+use crate::text;
 use crate::transport::TransportError;
 
 /// Time for which it is cached that a shared policy is in effect.
 const CACHED: Duration = Duration::from_mins(1);
 /// Time for which it is cached that there must be none. Finding out takes a list of all queues.
 const REFUSED: Duration = Duration::from_mins(10);
+
+/// Most entries of the cache: two for each virtual host.
+const CACHED_MAX: usize = 128;
 
 /// Definition of the shared policy of a kind; empty where none is needed.
 fn definition(shared: &SharedPolicy, kind: Kind, version: Version) -> Map<String, Value> {
@@ -71,20 +75,64 @@ struct Listed {
     arguments: Arguments,
 }
 
-/// The arguments of a listed queue. The broker writes none as an empty list.
-#[derive(Debug, Default, Deserialize)]
-#[serde(from = "Value")]
+/// The arguments of a listed queue.
+#[derive(Debug, Default)]
 struct Arguments {
     owner: Option<String>,
     has_dead_letter_exchange: bool,
 }
 
-impl From<Value> for Arguments {
-    fn from(arguments: Value) -> Self {
-        Self {
-            owner: arguments[OWNER_ARGUMENT].as_str().map(str::to_owned),
-            has_dead_letter_exchange: arguments[DEAD_LETTER_EXCHANGE].is_string(),
+impl<'de> Deserialize<'de> for Arguments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ArgumentsVisitor)
+    }
+}
+
+/// Keeps the two arguments that are read. The broker writes none as an empty list.
+struct ArgumentsVisitor;
+
+/// Arguments that are read.
+#[derive(Deserialize)]
+#[serde(field_identifier)]
+enum Argument {
+    #[serde(rename = "x-asya-owner")]
+    Owner,
+    #[serde(rename = "x-dead-letter-exchange")]
+    DeadLetterExchange,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de> Visitor<'de> for ArgumentsVisitor {
+    type Value = Arguments;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("arguments of a queue")
+    }
+
+    fn visit_unit<E>(self) -> Result<Arguments, E> {
+        Ok(Arguments::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Arguments, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Arguments::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Arguments, A::Error> {
+        let mut arguments = Arguments::default();
+        while let Some(argument) = entries.next_key()? {
+            match argument {
+                Argument::Owner => arguments.owner = entries.next_value::<Text>()?.0,
+                Argument::DeadLetterExchange => {
+                    arguments.has_dead_letter_exchange = entries.next_value::<Text>()?.0.is_some();
+                }
+                Argument::Other => {
+                    entries.next_value::<IgnoredAny>()?;
+                }
+            }
         }
+        Ok(arguments)
     }
 }
 
@@ -221,24 +269,30 @@ impl RabbitMqExternal {
                 Cached::new(may_write, may_write)
             }
         };
-        all.insert(key, cached);
+        all.retain(|_, cached| cached.is_fresh());
+        if all.len() < CACHED_MAX {
+            all.insert(key, cached);
+        }
         Ok(cached.is_in_effect)
     }
 
     /// Returns whether the shared policy takes nothing from any queue of the virtual host.
     async fn accept_all(&self, shared: &SharedPolicy, kind: Kind) -> Result<bool, TransportError> {
         let columns = "name,type,policy,arguments";
-        let queues: Vec<Listed> = self.api().queues(self.vhost(), columns).await?;
-        let other = queues.iter().find(|queue| !queue.accepts(shared, kind));
-        if let Some(other) = other {
-            tracing::info!(
-                queue = other.name,
-                vhost = self.vhost(),
-                queue_names = shared.queue_names,
-                "no shared policy: it would apply to a queue of another owner, or to one without a policy"
-            );
-        }
-        Ok(other.is_none())
+        let is_searched = |queue: &Listed| !queue.accepts(shared, kind);
+        let found = self.api().find_queue(self.vhost(), columns, is_searched);
+        let queue = match found.await? {
+            Search::NotFound => return Ok(true),
+            Search::Found(queue) => text::clean(&queue.name, text::FOREIGN_MAX),
+            Search::TooMany => "unknown, the virtual host has too many".to_owned(),
+        };
+        tracing::info!(
+            queue,
+            vhost = self.vhost(),
+            queue_names = shared.queue_names,
+            "no shared policy: it would apply to a queue of another owner, or to one without a policy"
+        );
+        Ok(false)
     }
 }
 
@@ -269,6 +323,7 @@ fn has_form(found: &Value, body: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::definition::{DEAD_LETTER_EXCHANGE, OWNER_ARGUMENT};
     use super::*;
 
     fn shared() -> SharedPolicy {

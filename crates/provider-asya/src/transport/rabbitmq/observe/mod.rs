@@ -178,7 +178,7 @@ fn dead_letter_arguments_drift(definition: &QueueDefinition, queue: &Value) -> O
 /// a full observation.
 ///
 /// Only keys of ours are compared: the broker merges those of operator policies into the effective
-/// definition. A broker without statistics may report neither policy nor definition, so nothing is known.
+/// definition. If both set a number, the lower one applies, which no policy of ours can change. A broker without statistics may report neither policy nor definition, so nothing is known.
 fn applied_policy_drift(
     definition: &QueueDefinition,
     desired: &Map<String, Value>,
@@ -190,12 +190,24 @@ fn applied_policy_drift(
     let shared = definition.shared.as_ref();
     let is_ours = is_own || shared.is_some_and(|shared| shared.is_name(applied));
     let effective = &queue["effective_policy_definition"];
+    let operator_policy = queue["operator_policy"].as_str();
+    let has_operator_policy = operator_policy.is_some_and(|name| !name.is_empty());
     let is_in_sync = if desired.is_empty() {
         !is_own
     } else {
-        is_ours && desired.iter().all(|(key, value)| effective[key] == *value)
+        is_ours
+            && desired.iter().all(|(key, value)| {
+                let have = &effective[key];
+                have == value || (has_operator_policy && is_lower(have, value))
+            })
     };
     (!is_in_sync).then(|| Drift::settable("policy", applied, &names[0]))
+}
+
+fn is_lower(have: &Value, want: &Value) -> bool {
+    have.as_u64()
+        .zip(want.as_u64())
+        .is_some_and(|(have, want)| have < want)
 }
 
 /// Names of the policies that the provider wrote.
