@@ -13,6 +13,7 @@ mod fields;
 mod finding;
 mod flavor;
 mod form;
+mod migration;
 mod nesting;
 mod platform;
 mod sarif;
@@ -74,6 +75,7 @@ impl Linter<'_> {
             }
             match role {
                 Role::Actor => {
+                    migration::check(document, &mut findings);
                     let own = without_crossplanes(document);
                     fields::check(&own, &spec, Severity::Error, &mut findings);
                     if !document.object.name().is_empty() {
@@ -95,6 +97,7 @@ impl Linter<'_> {
             }
         }
         across::check(documents, &rendered, self.namespace, &mut findings);
+        migration::add_hints(documents, &mut findings);
         without_repetitions(findings)
     }
 }
