@@ -23,17 +23,14 @@ impl Printer {
         Some(usize::from(width.0)).filter(|width| *width > 0)
     }
 
-    /// Writes data to standard output.
+    /// Writes data to standard output: text with colours of this program, JSON or YAML. Control
+    /// characters and those that change the direction of text are escaped, which is the same value in
+    /// a text of JSON. Texts of others may contain colours too: forms escape them with [`visible`].
     ///
     /// # Errors
     /// When standard output cannot be written to.
     pub fn data(&self, text: &str) -> io::Result<()> {
-        // A file or another program gets the data as it is.
-        let text = if io::stdout().is_terminal() {
-            visible_beside_colours(text)
-        } else {
-            text.into()
-        };
+        let text = visible_beside_colours(text);
         let mut stdout = anstream::stdout().lock();
         stdout.write_all(text.as_bytes())?;
         stdout.flush()
@@ -56,7 +53,7 @@ impl Printer {
 
     /// Writes the standard error of another program.
     pub fn relay(&self, stderr: &str) {
-        let _ = anstream::stderr().write_all(visible_beside_colours(stderr).as_bytes());
+        let _ = anstream::stderr().write_all(visible(stderr).as_bytes());
     }
 
     /// Shows a progress line on a terminal once the work takes longer than a second. Drop the
@@ -72,7 +69,7 @@ impl Printer {
 
     /// Writes the counts of the input, the last line of a command.
     pub fn summary(&self, counts: impl Display) {
-        let _ = writeln!(anstream::stderr(), "{counts}");
+        let _ = writeln!(anstream::stderr(), "{}", visible(&counts.to_string()));
     }
 
     /// Writes a note.

@@ -7,10 +7,47 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use actor::yaml::YamlError;
+use serde_json::Value;
+
 /// The text with control characters and those that change its direction escaped, as `\u001b`. Line
 /// breaks and tabs stay.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, |_| None)
+}
+
+/// The same for a text that stands in one line: line breaks and tabs are escaped too.
+pub(crate) fn visible_line(text: &str) -> Cow<'_, str> {
+    let shown = visible(text);
+    if shown.contains(['\n', '\t']) {
+        shown
+            .replace('\n', "\\u000a")
+            .replace('\t', "\\u0009")
+            .into()
+    } else {
+        shown
+    }
+}
+
+/// Documents as a YAML stream in which control characters and those that change the direction of text
+/// are escaped. A document with a character that only a quoted text can escape is written as JSON,
+/// which is YAML too.
+pub(crate) fn yaml_stream<'a>(
+    documents: impl IntoIterator<Item = &'a Value>,
+) -> Result<String, YamlError> {
+    let documents = documents.into_iter();
+    let texts = documents.map(|document| Ok(format!("---\n{}", yaml(document)?)));
+    texts.collect()
+}
+
+/// The same for one document, without the separator.
+pub(crate) fn yaml(document: &Value) -> Result<String, YamlError> {
+    let text = actor::yaml::write(document)?;
+    Ok(if text.contains(is_hidden) {
+        format!("{}\n", visible(&format!("{document:#}")))
+    } else {
+        text
+    })
 }
 
 /// The same for text with colours of this program, which stay.
@@ -54,7 +91,8 @@ fn colour(text: &str) -> Option<usize> {
     is_colour.then_some("\u{1b}[".len() + end + 1)
 }
 
-fn is_hidden(letter: char) -> bool {
+/// Returns whether a terminal shows something else than the letter.
+pub(crate) fn is_hidden(letter: char) -> bool {
     (letter.is_control() && !matches!(letter, '\n' | '\t'))
         || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
@@ -75,6 +113,27 @@ mod tests {
         ];
         for (text, expected, reason) in cases {
             assert_eq!(visible(text), expected, "{reason}");
+        }
+        assert_eq!(visible_line("a\n\tb\u{7f}"), "a\\u000a\\u0009b\\u007f");
+    }
+
+    #[test]
+    fn escaped_documents_have_the_same_values() {
+        for text in [
+            "plain",
+            "a\u{9b}2J",
+            "\u{202e}cba",
+            "\u{200b}",
+            "\u{feff}",
+            "🦀\u{200d}",
+        ] {
+            let document = serde_json::json!({"a": text, text: [text]});
+            let json = serde_json::to_string_pretty(&document).unwrap();
+            let yaml = yaml_stream([&document]).unwrap();
+            for shown in [visible(&json).into_owned(), yaml] {
+                assert!(!shown.contains(is_hidden), "{shown:?}");
+                assert_eq!(actor::yaml::document(&shown).unwrap(), document, "{shown}");
+            }
         }
     }
 

@@ -5,9 +5,26 @@ use serde_json::{Map, Value};
 
 const HIDDEN: &str = "***";
 
-/// A spec with every literal value of environment variables, arguments, annotations, HTTP headers and
-/// metadata of triggers hidden, at any depth, as it is serialised. References to Secrets stay: they
-/// contain no values.
+/// Name of the trigger of an actor's queue in a rendered `ScaledObject`. No other trigger can have it.
+const QUEUE_TRIGGER: &str = "queue";
+/// Metadata of that trigger: render-scaledobject writes no credentials into them.
+const QUEUE_TRIGGER_METADATA: [&str; 10] = [
+    "awsEndpoint",
+    "awsRegion",
+    "host",
+    "mode",
+    "protocol",
+    "queueLength",
+    "queueName",
+    "queueURL",
+    "usernameFromEnv",
+    "value",
+];
+
+/// A spec or rendered object with every literal value of environment variables, arguments,
+/// annotations, HTTP headers and metadata of triggers hidden, at any depth, as it is serialised.
+/// References to Secrets stay: they contain no values. The metadata of the queue's own trigger stay
+/// too.
 #[derive(Debug, Clone, Copy)]
 pub struct Redacted<'a>(pub &'a Map<String, Value>);
 
@@ -17,7 +34,10 @@ impl Serialize for Redacted<'_> {
         for (key, value) in self.0 {
             match key.as_str() {
                 "env" | "httpHeaders" => map.serialize_entry(key, &Variables(value))?,
-                "additionalTriggers" => map.serialize_entry(key, &Triggers(value))?,
+                "additionalTriggers" => map.serialize_entry(key, &Triggers(value, None))?,
+                "triggers" => {
+                    map.serialize_entry(key, &Triggers(value, Some(QUEUE_TRIGGER)))?;
+                }
                 "args" | "command" | "podAnnotations" | "annotations" => {
                     map.serialize_entry(key, &Hidden(value))?;
                 }
@@ -52,17 +72,24 @@ impl Serialize for Shown<'_> {
 }
 
 /// Triggers of KEDA: the values of their metadata are hidden, which scalers may take credentials
-/// from.
-struct Triggers<'a>(&'a Value);
+/// from. Those of the trigger with the given name stay.
+struct Triggers<'a>(&'a Value, Option<&'a str>);
 
 impl Serialize for Triggers<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            Value::Array(list) => s.collect_seq(list.iter().map(Triggers)),
+            Value::Array(list) => {
+                s.collect_seq(list.iter().map(|trigger| Triggers(trigger, self.1)))
+            }
             Value::Object(fields) => {
                 let mut map = s.serialize_map(Some(fields.len()))?;
+                let name = fields.get("name").and_then(Value::as_str);
+                let is_of_queue = name.is_some() && name == self.1;
                 for (key, value) in fields {
                     match key.as_str() {
+                        "metadata" if is_of_queue => {
+                            map.serialize_entry(key, &QueueMetadata(value))?;
+                        }
                         "metadata" => map.serialize_entry(key, &Hidden(value))?,
                         _ => map.serialize_entry(key, &Shown(value))?,
                     }
@@ -71,6 +98,24 @@ impl Serialize for Triggers<'_> {
             }
             other => Hidden(other).serialize(s),
         }
+    }
+}
+
+/// Metadata of the queue's trigger: unknown keys are hidden, and a URL with credentials.
+struct QueueMetadata<'a>(&'a Value);
+
+impl Serialize for QueueMetadata<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let Value::Object(fields) = self.0 else {
+            return Hidden(self.0).serialize(s);
+        };
+        s.collect_map(fields.iter().map(|(key, value)| {
+            let is_known = QUEUE_TRIGGER_METADATA.contains(&key.as_str());
+            let shown = value
+                .as_str()
+                .filter(|text| is_known && !text.contains('@'));
+            (key, shown.unwrap_or(HIDDEN))
+        }))
     }
 }
 
@@ -155,6 +200,48 @@ mod tests {
             "Authorization",
         ] {
             assert!(text.contains(kept), "{kept} in {text}");
+        }
+    }
+
+    #[test]
+    fn metadata_of_rendered_triggers_are_masked() {
+        let trigger =
+            |name: &str, key: &str, value: &str| json!({"name": name, "metadata": {key: value}});
+        let cases = [
+            ("queue", "queueName", "asya-a", true, "the queue's own"),
+            (
+                "queue",
+                "queueURL",
+                "https://sqs/1/a",
+                true,
+                "the queue's own",
+            ),
+            (
+                "queue",
+                "host",
+                "http://mq:15672/%2F",
+                true,
+                "without credentials",
+            ),
+            (
+                "queue",
+                "host",
+                "amqp://u:p@mq/",
+                false,
+                "credentials in a URL",
+            ),
+            ("queue", "password", "p", false, "a key that no step writes"),
+            ("lag", "sasl", "p", false, "an additional trigger"),
+            ("lag", "queueName", "q", false, "an additional trigger"),
+        ];
+        for (name, key, value, is_shown, reason) in cases {
+            let spec = json!({"spec": {"triggers": [trigger(name, key, value)]}});
+            let expected = if is_shown { value } else { HIDDEN };
+            assert_eq!(
+                Value::Object(redacted(spec.as_object().unwrap())),
+                json!({"spec": {"triggers": [trigger(name, key, expected)]}}),
+                "{name} {key}: {reason}"
+            );
         }
     }
 }

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 
 use super::{Outcome, Reported};
 use crate::diagnostics::{self, note_document};
-use crate::visible::visible;
+use crate::visible::{is_hidden, visible, visible_line};
 
 /// A line for each case, below it a line for each failed expectation, and the counts at the end.
 pub fn lines(outcomes: &[Outcome]) -> String {
     let mut lines = Vec::new();
     for Outcome { test, failures, .. } in outcomes {
-        let (file, name) = (test.file.display(), visible(&test.name));
+        let file = test.file.display().to_string();
+        let (file, name) = (visible_line(&file), visible_line(&test.name));
         if failures.is_empty() {
             lines.push(format!("{}      {file}: {name}", "ok".green()));
             continue;
@@ -95,6 +96,9 @@ fn escaped(text: &str) -> String {
             '\n' => escaped.push_str("&#10;"),
             '\t' => escaped.push('\t'),
             letter if letter.is_control() => escaped.push('\u{fffd}'),
+            letter if is_hidden(letter) => {
+                escaped.push_str(&format!("&#x{:x};", u32::from(letter)));
+            }
             letter => escaped.push(letter),
         }
     }

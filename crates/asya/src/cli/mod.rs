@@ -158,8 +158,10 @@ impl Sources {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         asya explain examples/gpu-inference\n  \
+        asya explain --all actor.yaml       with every default of the rendered pod\n  \
         asya explain ASYA230                what a code of a message means, and what to do\n\n\
-        Values that may be secret (environment, arguments, annotations) are shown as ***.\n\n\
+        Values that may be secret (environment, arguments, annotations, headers, metadata of\n\
+        triggers) are shown as ***.\n\n\
         Exit status: 0 explained, 1 flavors conflict or the input is invalid, 2 the program failed")]
 pub struct Explain {
     #[command(flatten)]
@@ -168,6 +170,11 @@ pub struct Explain {
     /// File or folder with composed objects that exist
     #[arg(long, value_name = "PATH")]
     observed_resources: Option<PathBuf>,
+
+    /// Also show defaults of the rendered pod that are no fields of the actor: variables of the
+    /// sidecar, ports, volumes, init containers, labels
+    #[arg(long)]
+    pub all: bool,
 
     /// Output format
     #[arg(short = 'o', long, value_enum, default_value_t, value_name = "FORM")]

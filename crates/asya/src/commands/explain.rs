@@ -9,6 +9,7 @@ use crate::cli::{Explain, Form};
 use crate::explain::{Explanation, document, explain, table};
 use crate::inputs;
 use crate::printer::Printer;
+use crate::visible::yaml_stream;
 use pipeline::Inputs;
 
 use super::foreign::{Skipped, with_foreign};
@@ -56,7 +57,7 @@ fn explain_code(text: &str, form: Form, printer: &Printer) -> io::Result<ExitSta
 }
 
 pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatus> {
-    let form = arguments.output;
+    let (form, all) = (arguments.output, arguments.all);
     if let Some(code) = arguments.code() {
         return explain_code(code, form, printer);
     }
@@ -112,7 +113,7 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
             }
         })
     })?;
-    match text(&explanations, form, printer.width()) {
+    match text(&explanations, form, all, printer.width()) {
         Ok(text) => {
             printer.data(&text)?;
             printer.summary(summary);
@@ -126,7 +127,13 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
 }
 
 /// The explanations as text, without those that contain nothing.
-fn text(explanations: &[Explanation], form: Form, width: Option<usize>) -> Result<String, String> {
+fn text(
+    explanations: &[Explanation],
+    form: Form,
+    all: bool,
+    width: Option<usize>,
+) -> Result<String, String> {
+    let document = |explanation: &Explanation| document(explanation, all);
     let has_content = |explanation: &&Explanation| {
         !(explanation.fields.is_empty() && explanation.conflicts.is_empty())
     };
@@ -135,7 +142,7 @@ fn text(explanations: &[Explanation], form: Form, width: Option<usize>) -> Resul
             let tables: Vec<_> = explanations
                 .iter()
                 .filter(has_content)
-                .map(|explanation| table(explanation, width))
+                .map(|explanation| table(explanation, width, all))
                 .collect();
             Ok(tables.join("\n"))
         }
@@ -147,7 +154,7 @@ fn text(explanations: &[Explanation], form: Form, width: Option<usize>) -> Resul
         }
         Form::Yaml => {
             let documents: Vec<_> = explanations.iter().map(document).collect();
-            actor::yaml::write_stream(&documents).map_err(|error| error.to_string())
+            yaml_stream(&documents).map_err(|error| error.to_string())
         }
     }
 }

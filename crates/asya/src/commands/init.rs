@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::cli::{Init, Program};
 use crate::init::{File, files};
 use crate::printer::Printer;
+use crate::visible::visible;
 
 use super::ExitStatus;
 
@@ -43,7 +44,7 @@ pub(super) fn run(arguments: &Init, printer: &Printer) -> io::Result<ExitStatus>
         printer.error(format_args!("cannot write to folder {shown:?}: {error}"));
         return Ok(ExitStatus::Error);
     }
-    printer.data(&summary(program, folder, &new))?;
+    printer.data(&visible(&summary(program, folder, &new)))?;
     Ok(ExitStatus::Success)
 }
 

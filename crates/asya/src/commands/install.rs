@@ -8,6 +8,7 @@ use crate::cli::Install;
 use crate::install::{Manifest, OwnerId, Part, manifests};
 use crate::kubectl::{Answer, KubectlError};
 use crate::printer::Printer;
+use crate::visible::visible;
 
 use super::ExitStatus;
 
@@ -104,6 +105,6 @@ fn relayed(
         Err(error) => return Ok(Err(error)),
     };
     printer.relay(&answer.stderr);
-    printer.data(&answer.output)?;
+    printer.data(&visible(&answer.output))?;
     Ok(answer.outcome)
 }

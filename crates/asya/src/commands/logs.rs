@@ -13,6 +13,7 @@ use crate::inputs::pods_of;
 use crate::kubectl::Kubectl;
 use crate::operate::{Line, Source, merged, sources, split};
 use crate::printer::Printer;
+use crate::visible::visible;
 
 use super::{ExitStatus, unusable};
 
@@ -167,10 +168,11 @@ fn shown(line: &Line, source: &Source, arguments: &Logs) -> String {
         _ => Style::new().magenta(),
     };
     let time = if arguments.timestamps {
-        format!("{} ", line.time)
+        format!("{} ", visible(&line.time))
     } else {
         String::new()
     };
     let prefix = format!("{} {:7} |", source.pod, source.short());
-    format!("{time}{} {}\n", prefix.style(style), line.text)
+    let (prefix, text) = (visible(&prefix), visible(&line.text));
+    format!("{time}{} {text}\n", prefix.style(style))
 }

@@ -12,6 +12,7 @@ use crate::kubectl::Kubectl;
 use crate::operate::{RunError, dead_letters, job, run_job, table};
 use crate::printer::Printer;
 use crate::table::columns;
+use crate::visible::{visible, visible_line, yaml};
 
 use super::{ExitStatus, unusable};
 
@@ -43,7 +44,7 @@ pub(super) fn send(arguments: &Send, printer: &Printer) -> io::Result<ExitStatus
         Err(status) => return Ok(status),
     };
     match arguments.job.output {
-        OperateForm::Text => printer.data(&format!("{id}\n"))?,
+        OperateForm::Text => printer.data(&format!("{}\n", visible_line(&id)))?,
         OperateForm::Json => {
             let sent = json!({"id": id, "actor": arguments.actor});
             printer.data(&format!("{sent}\n"))?;
@@ -85,7 +86,8 @@ fn list(peek: &Peek, is_table: bool, printer: &Printer) -> io::Result<ExitStatus
     let text = match (peek.job.output, is_table) {
         (OperateForm::Text, true) if letters.is_empty() => "no dead letters\n".to_owned(),
         (OperateForm::Text, true) => {
-            let mut rows = table(&letters).into_iter();
+            let rows = table(&letters).into_iter();
+            let mut rows = rows.map(|row| row.map(|cell| visible_line(&cell).into_owned()));
             let head = rows.next().unwrap_or_default();
             let mut text = String::new();
             columns(
@@ -122,7 +124,7 @@ fn change(selected: &Selected, verb: &str, printer: &Printer) -> io::Result<Exit
         Err(status) => return Ok(status),
     };
     match selected.job.output {
-        OperateForm::Text => printer.data(&output)?,
+        OperateForm::Text => printer.data(&visible(&output))?,
         OperateForm::Json => printer.data(&pretty(&output.lines().map(Value::from).collect()))?,
     }
     Ok(ExitStatus::Success)
@@ -155,7 +157,7 @@ fn execute(
     if options.dry_run {
         let text = match options.output {
             OperateForm::Json => Ok(pretty(&job.manifest)),
-            OperateForm::Text => actor::yaml::write(&job.manifest),
+            OperateForm::Text => yaml(&job.manifest),
         };
         return Ok(Err(match text {
             Ok(text) => {

@@ -9,6 +9,7 @@ use crate::docs::{docs, text};
 use crate::inputs::{Cluster, components, packages};
 use crate::printer::Printer;
 use crate::schema::of;
+use crate::visible::visible_line;
 
 use super::{ExitStatus, failed, unusable};
 
@@ -77,7 +78,7 @@ pub(super) fn version(arguments: Version, printer: &Printer) -> io::Result<ExitS
         let mut text = format!("asya {own}\n");
         for component in &found {
             let version = component.version.as_deref().unwrap_or("not found");
-            text.push_str(&format!("{} {version}\n", component.name));
+            text.push_str(&format!("{} {}\n", component.name, visible_line(version)));
         }
         for package in &installed {
             let health = match package.healthy {
@@ -85,10 +86,11 @@ pub(super) fn version(arguments: Version, printer: &Printer) -> io::Result<ExitS
                 Some(false) => "not healthy",
                 None => "health unknown",
             };
-            text.push_str(&format!(
-                "{} {} {}, {health}\n",
+            let line = format!(
+                "{} {} {}, {health}",
                 package.kind, package.name, package.version
-            ));
+            );
+            text.push_str(&format!("{}\n", visible_line(&line)));
         }
         text
     };

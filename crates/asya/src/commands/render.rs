@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::cli::{Render, RenderForm};
 use crate::inputs;
 use crate::printer::Printer;
+use crate::visible::yaml_stream;
 use pipeline::{EngineError, Include, Inputs, RenderError, Rendered, render};
 
 use super::foreign::{Skipped, with_foreign};
@@ -101,7 +102,7 @@ fn documents(
 }
 
 fn write(name: &str, documents: &[Value], printer: &Printer) -> io::Result<ExitStatus> {
-    match actor::yaml::write_stream(documents) {
+    match yaml_stream(documents) {
         Ok(text) => printer.data(&text).map(|()| ExitStatus::Success),
         Err(error) => {
             printer.error(format_args!("{name}: {error}"));

@@ -8,7 +8,7 @@ use crate::diagnostics::document as diagnostic_document;
 use crate::table::{columns, shown};
 use crate::visible::visible;
 
-use super::{Conflict, Derived, Explanation, Field, Origin};
+use super::{Conflict, Derived, Explanation, Field, Origin, RenderedLeaf};
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,8 +23,9 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The explanation as tables for people, cut to a width in characters if there is one.
-pub fn table(explanation: &Explanation, width: Option<usize>) -> String {
+/// The explanation as tables for people, cut to a width in characters if there is one. Leaves of the
+/// rendered pod that no field shows are only counted unless `all` is set.
+pub fn table(explanation: &Explanation, width: Option<usize>, all: bool) -> String {
     let mut text = format!(
         "{} in {}\n",
         visible(&explanation.actor),
@@ -53,22 +54,39 @@ pub fn table(explanation: &Explanation, width: Option<usize>) -> String {
         let rows = rows.map(cells);
         columns(["DERIVED", "FROM", "VALUE"], rows, width, &mut text);
     }
+    match explanation.rendered.len() {
+        0 => {}
+        _ if all => {
+            let rows = explanation.rendered.iter().map(|leaf| {
+                let cells = [leaf.field.clone(), shown(&leaf.value)];
+                cells.map(|cell| visible(&cell).into_owned())
+            });
+            columns(["RENDERED BY DEFAULT", "VALUE"], rows, width, &mut text);
+        }
+        count => text.push_str(&format!(
+            "\n{count} more defaults of the rendered pod: --all shows them\n"
+        )),
+    }
     text
 }
 
-/// The explanation as a document for programs.
-pub fn document(explanation: &Explanation) -> Value {
+/// The explanation as a document for programs. With `all` it contains the leaves of the rendered pod
+/// that no field shows.
+pub fn document(explanation: &Explanation, all: bool) -> Value {
     let Explanation {
         actor,
         namespace,
         fields,
+        rendered,
         derived,
         conflicts,
         diagnostics,
     } = explanation;
     let mut document = json!({"actor": actor, "namespace": namespace});
-    let lists: [(&str, Vec<Value>); 5] = [
+    let rendered = rendered.iter().filter(|_| all);
+    let lists: [(&str, Vec<Value>); 6] = [
         ("fields", fields.iter().map(field).collect()),
+        ("rendered", rendered.map(rendered_leaf).collect()),
         ("derived", derived.iter().map(derivation).collect()),
         ("conflicts", conflicts.iter().map(conflict).collect()),
         (
@@ -98,6 +116,10 @@ fn field(field: &Field) -> Value {
         "value": field.value,
         "origin": origin(&field.origin),
     })
+}
+
+fn rendered_leaf(leaf: &RenderedLeaf) -> Value {
+    json!({"path": leaf.path.to_json(), "field": leaf.field, "value": leaf.value})
 }
 
 /// An origin for programs.

@@ -8,6 +8,7 @@ mod conflicts;
 mod defaults;
 mod derived;
 mod form;
+mod leaves;
 mod rendered;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ pub use conflicts::{Conflict, Side};
 pub use derived::Derived;
 pub(crate) use form::{conflict, origin};
 pub use form::{document, table};
+pub use leaves::RenderedLeaf;
 
 use crate::diagnostics;
 use crate::steps::{RESOLVE_FLAVORS, up_to_flavors};
@@ -44,6 +46,8 @@ pub struct Explanation {
     pub namespace: String,
     /// Every field of the resolved spec, and those that have a default; by path.
     pub fields: Vec<Field>,
+    /// Leaves of the rendered pod that no field shows: further defaults of the steps.
+    pub rendered: Vec<RenderedLeaf>,
     /// Values that are derived from the fields.
     pub derived: Vec<Derived>,
     /// Conflicts between flavors; nothing else is known then.
@@ -230,6 +234,7 @@ impl Explanation {
                 defaults::add(self, resolved, &spec);
                 if let Some(composed) = composed {
                     rendered::add(self, resolved, &spec, composed);
+                    leaves::add(self, resolved, &spec, composed);
                 }
                 derived::add(self, resolved, &spec);
             }

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use actor::binding::{self, ADAPTER_RESOURCE_NAME};
 use actor::names::{RUNTIME_CONTAINER, SIDECAR_CONTAINER, STATE_PROXY_PREFIX};
 use actor::spec::{Form, Spec, WorkloadKind};
+use function_kit::redacted;
 use merge::{FieldPath, Segment};
 use pipeline::Object;
 use serde_json::Value;
 
-use super::{Explanation, Field, Origin, Resolved, at};
+use super::leaves::{Leaf, is_rendered_as};
+use super::{Explanation, Field, Origin, Resolved, at, leaves};
 
 /// Composed resource of the ScaledObject, as render-scaledobject names it.
 const SCALED_OBJECT: &str = "scaled-object";
@@ -43,8 +45,16 @@ pub(super) fn add(
         explanation,
         resolved,
     };
-    if let Some(pod) = pod(composed) {
-        defaults.pod(pod, spec);
+    if let Some(pod) = template(composed).and_then(|template| template.get("spec")) {
+        let shown = pod.as_object().map(redacted).unwrap_or_default();
+        let shown = Value::Object(shown);
+        defaults.pod(
+            Both {
+                plain: pod,
+                shown: &shown,
+            },
+            spec,
+        );
     }
     let scaled = composed.get(SCALED_OBJECT);
     let behavior = [
@@ -55,12 +65,12 @@ pub(super) fn add(
     ];
     if let Some(behavior) = scaled.and_then(|scaled| scaled.get(&behavior)) {
         let path = ["scaling", "advanced", "behavior"].map(Segment::from);
-        defaults.leaves(&path, behavior, &Origin::Default(None));
+        defaults.leaves(&path, Both::of(behavior), &Origin::Default(None));
     }
 }
 
-/// The pod spec that the steps render: of the actor's own workload, or for the target.
-fn pod(composed: &BTreeMap<String, Object>) -> Option<&Value> {
+/// The pod template that the steps render: of the actor's own workload, or for the target.
+pub(super) fn template(composed: &BTreeMap<String, Object>) -> Option<&Value> {
     let own = [
         WorkloadKind::Deployment.resource_name(),
         WorkloadKind::StatefulSet.resource_name(),
@@ -69,10 +79,46 @@ fn pod(composed: &BTreeMap<String, Object>) -> Option<&Value> {
     let own = own.iter().find_map(|name| composed.get(*name));
     let of_binding = || {
         let binding = composed.get(binding::RESOURCE_NAME)?;
-        binding.get(&["spec", "forProvider", "template", "spec"])
+        binding.get(&["spec", "forProvider", "template"])
     };
-    own.and_then(|workload| workload.get(&["spec", "template", "spec"]))
+    own.and_then(|workload| workload.get(&["spec", "template"]))
         .or_else(of_binding)
+}
+
+/// A rendered value, as it is and with secret values masked.
+#[derive(Clone, Copy)]
+struct Both<'a> {
+    plain: &'a Value,
+    shown: &'a Value,
+}
+
+impl<'a> Both<'a> {
+    /// A value without secrets.
+    fn of(value: &'a Value) -> Self {
+        Self {
+            plain: value,
+            shown: value,
+        }
+    }
+
+    fn get(self, key: &str) -> Option<Self> {
+        Some(Self {
+            plain: self.plain.get(key)?,
+            shown: self.shown.get(key)?,
+        })
+    }
+
+    fn items(self, key: &str) -> Vec<Self> {
+        let list = |value: &'a Value| value.get(key).and_then(Value::as_array);
+        let plain = list(self.plain).into_iter().flatten();
+        let shown = list(self.shown).into_iter().flatten();
+        let both = plain.zip(shown);
+        both.map(|(plain, shown)| Self { plain, shown }).collect()
+    }
+
+    fn leaves(self, path: &[Segment]) -> Vec<Leaf<'a>> {
+        leaves::leaves(path, self.plain, self.shown)
+    }
 }
 
 struct RenderedDefaults<'a, 'r> {
@@ -81,34 +127,35 @@ struct RenderedDefaults<'a, 'r> {
 }
 
 impl RenderedDefaults<'_, '_> {
-    fn pod(&mut self, pod: &Value, spec: &Spec) {
-        let containers = pod.get("containers").and_then(Value::as_array);
-        let containers: Vec<&Value> = containers.into_iter().flatten().collect();
-        let named = |name: &str| containers.iter().find(|it| it["name"] == name).copied();
+    fn pod(&mut self, pod: Both<'_>, spec: &Spec) {
+        let containers = pod.items("containers");
+        let named = |name: &str| {
+            let mut containers = containers.iter();
+            containers.find(|it| it.plain["name"] == name).copied()
+        };
+        let of_runtime = |field: &str| named(RUNTIME_CONTAINER).and_then(|it| it.get(field));
         match Form::of(spec).ok() {
             Some(Form::Inline) => {
                 self.pod_fields(&[], pod, spec);
                 for (field, inline) in RUNTIME {
-                    let value = named(RUNTIME_CONTAINER).and_then(|it| it.get(field));
-                    self.field(&[inline.into()], value);
+                    self.field(&[inline.into()], of_runtime(field));
                 }
             }
             Some(Form::Workload) => {
                 let template = ["workload", "template", "spec"].map(Segment::from);
                 self.pod_fields(&template, pod, spec);
                 if let Some(index) = self.index_of_runtime() {
-                    for (field, _) in RUNTIME {
+                    for (field, inline) in RUNTIME {
                         let own = ["containers".into(), index.into(), field.into()];
                         let path = [&template[..], &own].concat();
-                        let value = named(RUNTIME_CONTAINER).and_then(|it| it.get(field));
-                        self.field(&path, value);
+                        self.copied_field(&path, inline, of_runtime(field));
                     }
                 }
             }
             Some(Form::WorkloadRef) => {
                 for field in ["image", "resources"] {
-                    let value = named(RUNTIME_CONTAINER).and_then(|it| it.get(field));
-                    self.field(&["runtime".into(), field.into()], value);
+                    let path = ["runtime".into(), field.into()];
+                    self.copied_field(&path, field, of_runtime(field));
                 }
             }
             None => {}
@@ -119,18 +166,15 @@ impl RenderedDefaults<'_, '_> {
         }
         for (index, proxy) in spec.state_proxy.iter().enumerate() {
             let at = |field: &str| ["stateProxy".into(), index.into(), field.into()];
-            self.leaf(
-                &at("writeMode"),
-                &Value::from("buffered"),
-                &Origin::Default(None),
-            );
+            let mode = Value::from("buffered");
+            self.leaves(&at("writeMode"), Both::of(&mode), &Origin::Default(None));
             let container = named(&format!("{STATE_PROXY_PREFIX}{}", proxy.name));
             let context = container.and_then(|it| it.get("securityContext"));
             self.field(&at("securityContext"), context);
         }
     }
 
-    fn pod_fields(&mut self, prefix: &[Segment], pod: &Value, spec: &Spec) {
+    fn pod_fields(&mut self, prefix: &[Segment], pod: Both<'_>, spec: &Spec) {
         for field in POD {
             let path = [prefix, &[field.into()]].concat();
             let origin = match field {
@@ -143,8 +187,13 @@ impl RenderedDefaults<'_, '_> {
                 }
                 _ => Origin::Default(None),
             };
-            if let Some(value) = pod.get(field) {
-                self.leaves(&path, value, &origin);
+            for leaf in pod
+                .get(field)
+                .map(|it| it.leaves(&path))
+                .unwrap_or_default()
+            {
+                let copied = self.copied(field, &leaf.path[path.len()..], leaf.plain);
+                self.leaf(&leaf, copied.as_ref().unwrap_or(&origin));
             }
         }
     }
@@ -158,52 +207,56 @@ impl RenderedDefaults<'_, '_> {
     }
 
     /// Adds the leaves of a field, from the platform's settings where these have them.
-    fn field(&mut self, path: &[Segment], value: Option<&Value>) {
-        for (path, value) in leaves(path, value) {
-            let field = FieldPath::from(path.clone());
-            let origin = match at(&self.resolved.platform, &field) {
-                Some(_) => Origin::Platform(field.to_string()),
-                None => Origin::Default(None),
-            };
-            self.leaf(&path, value, &origin);
+    fn field(&mut self, path: &[Segment], value: Option<Both<'_>>) {
+        for leaf in value.map(|it| it.leaves(path)).unwrap_or_default() {
+            let origin = self.origin(&leaf.path);
+            self.leaf(&leaf, &origin);
         }
     }
 
-    fn leaves(&mut self, path: &[Segment], value: &Value, origin: &Origin) {
-        for (path, value) in leaves(path, Some(value)) {
-            self.leaf(&path, value, origin);
+    /// The same for a field into which the steps copy the actor's `inline` field.
+    fn copied_field(&mut self, path: &[Segment], inline: &str, value: Option<Both<'_>>) {
+        for leaf in value.map(|it| it.leaves(path)).unwrap_or_default() {
+            let copied = self.copied(inline, &leaf.path[path.len()..], leaf.plain);
+            let origin = copied.unwrap_or_else(|| self.origin(&leaf.path));
+            self.leaf(&leaf, &origin);
+        }
+    }
+
+    fn origin(&self, path: &[Segment]) -> Origin {
+        let field = FieldPath::from(path.to_vec());
+        match at(&self.resolved.platform, &field) {
+            Some(_) => Origin::Platform(field.to_string()),
+            None => Origin::Default(None),
+        }
+    }
+
+    /// Origin of a leaf of the actor's `inline` field, if it has this value.
+    fn copied(&self, inline: &str, rest: &[Segment], value: &Value) -> Option<Origin> {
+        let path = FieldPath::from([&[inline.into()], rest].concat());
+        let mut fields = self.explanation.fields.iter();
+        let field =
+            fields.find(|field| field.path == path && is_rendered_as(&field.plain, value))?;
+        Some(field.origin.clone())
+    }
+
+    fn leaves(&mut self, path: &[Segment], value: Both<'_>, origin: &Origin) {
+        for leaf in value.leaves(path) {
+            self.leaf(&leaf, origin);
         }
     }
 
     /// Adds a leaf unless it is set.
-    fn leaf(&mut self, path: &[Segment], value: &Value, origin: &Origin) {
-        let path = FieldPath::from(path.to_vec());
+    fn leaf(&mut self, leaf: &Leaf<'_>, origin: &Origin) {
+        let path = FieldPath::from(leaf.path.clone());
         if !self.explanation.is_set(&path) {
             self.explanation.fields.retain(|field| field.path != path);
             self.explanation.fields.push(Field {
                 path,
-                plain: value.clone(),
-                value: value.clone(),
+                plain: leaf.plain.clone(),
+                value: leaf.shown.clone(),
                 origin: origin.clone(),
             });
         }
-    }
-}
-
-/// Every leaf of a value with its path: scalars, empty maps and empty lists.
-fn leaves<'a>(path: &[Segment], value: Option<&'a Value>) -> Vec<(Vec<Segment>, &'a Value)> {
-    let below = |segment: Segment| [path, &[segment]].concat();
-    match value {
-        None => Vec::new(),
-        Some(Value::Object(map)) if !map.is_empty() => map
-            .iter()
-            .flat_map(|(key, value)| leaves(&below(key.as_str().into()), Some(value)))
-            .collect(),
-        Some(Value::Array(items)) if !items.is_empty() => items
-            .iter()
-            .enumerate()
-            .flat_map(|(index, item)| leaves(&below(index.into()), Some(item)))
-            .collect(),
-        Some(value) => vec![(path.to_vec(), value)],
     }
 }

@@ -6,6 +6,7 @@ use owo_colors::OwoColorize as _;
 use serde_json::{Value, json};
 
 use super::{Actor, Graph};
+use crate::visible::{visible, visible_line};
 
 /// A node of a drawing.
 struct Node {
@@ -41,9 +42,10 @@ pub fn tree(graph: &Graph) -> String {
         let after = after.map(|names| names.iter().copied().collect::<Vec<_>>().join(", "));
         text.push_str(&format!(
             "{}\n",
-            format!("{}/{}", actor.namespace, actor.name).bold()
+            visible_line(&format!("{}/{}", actor.namespace, actor.name)).bold()
         ));
         if let Some(problem) = &actor.problem {
+            let problem = visible(problem);
             text.push_str(&format!("└─ {}: {problem}\n", "cannot be rendered".red()));
             continue;
         }
@@ -75,7 +77,7 @@ pub fn tree(graph: &Graph) -> String {
             } else {
                 "├─"
             };
-            text.push_str(&format!("{corner} {name:8}  {what}\n"));
+            text.push_str(&format!("{corner} {name:8}  {}\n", visible_line(what)));
         }
     }
     for route in &graph.routes {
@@ -84,7 +86,8 @@ pub fn tree(graph: &Graph) -> String {
             .map(String::as_str)
             .chain([graph.ends.sink.as_str()]);
         let names: Vec<&str> = names.collect();
-        text.push_str(&format!("route: {}\n", names.join(" → ")));
+        let names = names.join(" → ");
+        text.push_str(&format!("route: {}\n", visible_line(&names)));
     }
     text
 }
@@ -190,7 +193,7 @@ pub fn mermaid(graph: &Graph) -> String {
     let (nodes, edges) = drawn(graph);
     let mut text = "flowchart LR\n".to_owned();
     for Node { id, label, kind } in &nodes {
-        let label = label.replace('"', "#quot;");
+        let label = visible_line(label).replace('"', "#quot;");
         let (open, close) = match kind {
             Kind::Actor => ("([", "])"),
             Kind::Queue => ("[(", ")]"),
@@ -221,7 +224,10 @@ pub fn mermaid(graph: &Graph) -> String {
 /// A graph in the DOT language of Graphviz.
 pub fn dot(graph: &Graph) -> String {
     let (nodes, edges) = drawn(graph);
-    let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+    let quoted = |text: &str| {
+        let text = visible_line(text).replace('\\', "\\\\");
+        format!("\"{}\"", text.replace('"', "\\\""))
+    };
     let mut text = "digraph asya {\n  rankdir=LR\n".to_owned();
     for Node { id, label, kind } in &nodes {
         let shape = match kind {

@@ -13,6 +13,7 @@ mod fields;
 mod finding;
 mod flavor;
 mod form;
+mod migration;
 mod nesting;
 mod platform;
 mod sarif;
@@ -35,6 +36,7 @@ pub(crate) use finding::Check;
 pub use finding::{Finding, Place};
 pub use form::{github, json, lines};
 pub use sarif::sarif;
+pub(crate) use workload::Sources;
 
 use self::actor::World;
 use crate::inputs::bare_key;
@@ -73,6 +75,7 @@ impl Linter<'_> {
             }
             match role {
                 Role::Actor => {
+                    migration::check(document, &mut findings);
                     let own = without_crossplanes(document);
                     fields::check(&own, &spec, Severity::Error, &mut findings);
                     if !document.object.name().is_empty() {
@@ -94,6 +97,7 @@ impl Linter<'_> {
             }
         }
         across::check(documents, &rendered, self.namespace, &mut findings);
+        migration::add_hints(documents, &mut findings);
         without_repetitions(findings)
     }
 }

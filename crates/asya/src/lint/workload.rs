@@ -50,11 +50,11 @@ pub(super) fn problems(facts: &Facts, outcome: &Outcome) -> Vec<Diagnostic> {
 }
 
 /// Sources of a rendered workload.
-struct Sources<'a> {
+pub(crate) struct Sources<'a> {
     /// The resolved spec.
-    spec: &'a Value,
+    pub(crate) spec: &'a Value,
     /// The rendered PodSpec.
-    pod: &'a Value,
+    pub(crate) pod: &'a Value,
 }
 
 impl Sources<'_> {
@@ -129,7 +129,7 @@ impl Sources<'_> {
     }
 
     /// The field of the resolved spec that gave a field of the rendered workload.
-    fn of(&self, path: &[Segment]) -> Option<Vec<Segment>> {
+    pub(crate) fn of(&self, path: &[Segment]) -> Option<Vec<Segment>> {
         let keys: Vec<&str> = path.iter().map(key).collect();
         let own = |field: &str, rest: usize| Some(joined(&[field], &path[rest..]));
         match keys.as_slice() {
@@ -167,6 +167,19 @@ impl Sources<'_> {
             ["template", "spec", field, ..] => self.of_pod(field, &path[3..]),
             _ => None,
         }
+    }
+
+    /// The path in the template of the spec that corresponds to a field of a rendered container.
+    pub(crate) fn in_template(
+        &self,
+        list: &str,
+        index: usize,
+        rest: &[Segment],
+    ) -> Option<Vec<Segment>> {
+        let template = &self.spec["workload"]["template"]["spec"][list];
+        let at = position(template, "name", &self.pod[list][index])?;
+        let base = joined(&["workload", "template", "spec", list], &[at.into()]);
+        Some([base, rest.to_vec()].concat())
     }
 
     fn of_pod(&self, field: &str, rest: &[Segment]) -> Option<Vec<Segment>> {

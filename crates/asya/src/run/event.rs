@@ -5,6 +5,8 @@ use bytes::Bytes;
 use owo_colors::{OwoColorize as _, Style};
 use serde_json::{Map, Value, json};
 
+use crate::visible::visible;
+
 /// Longest payload in text, in characters. JSON has all of it.
 const TEXT_LIMIT: usize = 2000;
 
@@ -129,7 +131,9 @@ impl Event {
             id => format!("{id} {about}"),
         };
         let name = format!("{name:8}");
-        format!("{:width$}  {}  {about}\n", self.actor, name.style(style))
+        let actor = format!("{:width$}", self.actor);
+        let (actor, about) = (visible(&actor), visible(&about));
+        format!("{actor}  {}  {about}\n", name.style(style))
     }
 
     /// The payload of a result, as one line of JSON; none for other events.

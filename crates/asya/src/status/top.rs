@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::ActorState;
 use crate::table::columns;
+use crate::visible::visible_line;
 
 /// Columns by which rows are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,8 +96,8 @@ pub fn table(counts: &[Counts], width: Option<usize>) -> String {
     let rows = counts.iter().map(|Counts { state, change }| {
         let pods = state.replicas;
         [
-            format!("{}/{}", state.namespace, state.name),
-            state.status.clone(),
+            visible_line(&format!("{}/{}", state.namespace, state.name)).into_owned(),
+            visible_line(&state.status).into_owned(),
             shown(state.queue.queued),
             shown(state.queue.processing),
             rate(*change),
