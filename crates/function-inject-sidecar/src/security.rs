@@ -3,6 +3,9 @@
 use actor::spec::{Spec, Workload};
 use serde_json::{Map, Value, json};
 
+/// User id of our images.
+const OUR_USER: u32 = 2000;
+
 /// A container that this step adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Program {
@@ -16,7 +19,8 @@ pub(crate) enum Program {
 /// ascending priority, in place of its own.
 ///
 /// `runAsNonRoot` is set for our own program and where `asya-runtime` demands it, in a template or
-/// inline: a foreign image that runs as root would not start with it. No user id is set.
+/// inline: a foreign image that runs as root would not start with it. A user id is set only for our own
+/// program in a pod that runs as root.
 pub(crate) fn context(
     program: Program,
     spec: &Spec,
@@ -32,6 +36,10 @@ pub(crate) fn context(
     ]);
     if program == Program::Ours {
         context.insert("readOnlyRootFilesystem".to_owned(), json!(true));
+        if pod_runs_as_root(spec) {
+            // The pod's user replaces the image's, and the kubelet refuses root with `runAsNonRoot`.
+            context.insert("runAsUser".to_owned(), json!(OUR_USER));
+        }
     }
     if program == Program::Ours || runtime_is_non_root(spec) {
         context.insert("runAsNonRoot".to_owned(), json!(true));
@@ -40,6 +48,18 @@ pub(crate) fn context(
         context.extend(given.clone());
     }
     Value::Object(context)
+}
+
+/// Returns whether the pod sets user id 0 for all its containers.
+fn pod_runs_as_root(spec: &Spec) -> bool {
+    const FIELD: &str = "runAsUser";
+    let template = spec.workload.as_ref().map(|workload| &workload.template);
+    let of_template = template.and_then(|template| {
+        let pod = template.get("spec")?;
+        pod.get("securityContext")?.get(FIELD)
+    });
+    let inline = || spec.security_context.as_ref()?.get(FIELD);
+    of_template.or_else(inline) == Some(&json!(0))
 }
 
 /// Returns whether `asya-runtime` is rendered with `runAsNonRoot: true`. The template's own value
@@ -73,6 +93,23 @@ mod tests {
                 "seccompProfile": {"type": "RuntimeDefault"},
             })
         );
+    }
+
+    #[test]
+    fn our_program_has_its_own_user_in_a_pod_that_runs_as_root() {
+        let template = json!({"spec": {"securityContext": {"runAsUser": 0}}});
+        let cases = [
+            (json!({}), None),
+            (json!({"securityContext": {"runAsUser": 1000}}), None),
+            (json!({"securityContext": {"runAsUser": 0}}), Some(2000)),
+            (json!({"workload": {"template": template}}), Some(2000)),
+        ];
+        for (spec, expected) in cases {
+            let parsed = Spec::parse(spec.clone()).unwrap();
+            let context = context(Program::Ours, &parsed, [None, None]);
+            assert_eq!(context["runAsUser"].as_u64(), expected, "{spec}");
+            assert_eq!(context["runAsNonRoot"], true, "{spec}");
+        }
     }
 
     #[test]
