@@ -1,3 +1,5 @@
+//! Removals from flavors, and the keys that are lost by them.
+
 use super::*;
 use serde_json::json;
 
