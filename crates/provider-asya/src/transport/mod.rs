@@ -31,6 +31,12 @@ pub trait ExternalQueue: Send + Sync {
     /// Observes the queue and changes nothing.
     fn observe(&self, depth: Depth) -> BoxFuture<'_, Result<Observation, TransportError>>;
 
+    /// Names of policies that a creation or an update may write. They are recorded before, so that after a
+    /// crash it is known who wrote them.
+    fn names_to_record(&self) -> BoxFuture<'_, Result<Vec<String>, TransportError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     /// Creates the queue with everything that belongs to it.
     fn create(&self) -> BoxFuture<'_, Result<(), TransportError>>;
 

@@ -37,6 +37,22 @@ where
         .map(drop)
 }
 
+/// Writes fields of the status in the middle of a reconcile; fails where the object is newer.
+pub(in crate::controller) async fn early_status<K>(
+    api: &Api<K>,
+    object: &K,
+    fields: Value,
+) -> kube::Result<K>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let version = object.resource_version();
+    let body = json!({"metadata": {"resourceVersion": version}, "status": fields});
+    let name = object.name_any();
+    api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&body))
+        .await
+}
+
 /// Sets annotations. With `version` the write fails where the object is newer, which proves that
 /// no other process reconciles it.
 pub(in crate::controller) async fn annotations<K>(

@@ -4,6 +4,7 @@ use actor::managed::FINALIZER;
 use actor::names::EXTERNAL_NAME;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::reconcile::{EarlyExit, Failure, Reconciler};
@@ -90,6 +91,8 @@ impl Reconciler<'_> {
         name: &str,
     ) -> Result<Requeue, EarlyExit> {
         let object = self.queue().name_any();
+        self.record_policies(connection, "CannotCreateExternalResource", "create")
+            .await?;
         let begun = external_create::next(self.queue().annotations(), Timestamp::now());
         let pending = [(external_create::PENDING, begun.as_str())];
         // A conflict ends the reconcile here, so what follows works on the newest object.
@@ -134,6 +137,8 @@ impl Reconciler<'_> {
         drift: &[Drift],
     ) -> Result<Requeue, EarlyExit> {
         tracing::debug!(queue = self.managed.name(), ?drift, "the queue has drifted");
+        self.record_policies(connection, "CannotUpdateExternalResource", "update")
+            .await?;
         if let Err(error) = self.within(connection.external.update()).await {
             let event = "CannotUpdateExternalResource";
             return Err(self.broker_failure(event, "update", &error).into());
@@ -144,6 +149,34 @@ impl Reconciler<'_> {
         self.set_ready(observed);
         self.managed.set_condition(ConditionUpdate::synced());
         Ok(Requeue::Poll)
+    }
+
+    /// Records in the status which policies may be written next, where they are not recorded yet.
+    async fn record_policies(
+        &mut self,
+        connection: &Connection,
+        event: &'static str,
+        action: &str,
+    ) -> Result<(), EarlyExit> {
+        let names = self.within(connection.external.names_to_record()).await;
+        let names = names.map_err(|error| self.broker_failure(event, action, &error))?;
+        let recorded = self.managed.old.at_provider.policies.clone();
+        let mut recorded = recorded.unwrap_or_default();
+        let is_recorded = |name: &String| recorded.contains(name);
+        let added: Vec<String> = names
+            .into_iter()
+            .filter(|name| !is_recorded(name))
+            .collect();
+        if added.is_empty() {
+            return Ok(());
+        }
+        recorded.extend(added);
+        let fields = json!({"atProvider": {"policies": recorded}});
+        let written = writes::early_status(&self.managed.api, self.queue(), fields).await?;
+        self.managed.object = written;
+        self.managed.old.at_provider.policies = Some(recorded.clone());
+        self.managed.status.at_provider.policies = Some(recorded);
+        Ok(())
     }
 
     pub(super) async fn emit_success(&self, reason: &str, action: &str) {

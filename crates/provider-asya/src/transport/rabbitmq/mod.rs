@@ -14,6 +14,7 @@ mod shared_policies;
 pub mod shared_policy;
 mod undo;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -71,6 +72,7 @@ impl Broker {
             broker: self.clone(),
             definition,
             made: Mutex::default(),
+            written_policies: Mutex::default(),
         })
     }
 
@@ -115,6 +117,8 @@ pub struct RabbitMqExternal {
     definition: QueueDefinition,
     /// Objects that the creation has made.
     made: Mutex<Vec<Made>>,
+    /// Policies that were written since the record was read.
+    written_policies: Mutex<BTreeSet<String>>,
 }
 
 impl ExternalQueue for RabbitMqExternal {
@@ -132,6 +136,10 @@ impl ExternalQueue for RabbitMqExternal {
 
     fn observe(&self, depth: Depth) -> BoxFuture<'_, Result<Observation, TransportError>> {
         self.observe_queue(depth).boxed()
+    }
+
+    fn names_to_record(&self) -> BoxFuture<'_, Result<Vec<String>, TransportError>> {
+        self.policies_to_write().boxed()
     }
 
     fn create(&self) -> BoxFuture<'_, Result<(), TransportError>> {

@@ -1,8 +1,12 @@
 //! Policies of single queues: which ones the provider wrote, and which name it writes next.
 //!
 //! A policy carries no owner tag: RabbitMQ refuses definition keys that it does not know. So the provider
-//! records in the Queue's status which policies it wrote, and never changes or deletes another one,
-//! whatever its name. Where a foreign policy has our name, the next name is used.
+//! records in the Queue's status which policies it writes, before it does, and never changes or deletes
+//! another one, whatever its name. Where a foreign policy has our name, the next name is used, unless it is
+//! equal to what would be written.
+
+use std::collections::BTreeSet;
+use std::sync::{MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 
@@ -21,38 +25,27 @@ pub(super) struct PolicySlot {
     pub(super) ours: Option<Value>,
     /// Foreign policies under names of ours.
     pub(super) foreign: Vec<Value>,
+    /// True if a foreign policy under a name of ours is equal to what would be written.
+    pub(super) is_satisfied: bool,
 }
 
 impl QueueDefinition {
-    /// Returns whether the provider wrote a policy of `queue` that has the name `name`.
+    /// Returns whether the provider wrote a policy of `queue` that has the name `name`: it is recorded, and
+    /// still is for this queue only.
     ///
-    /// Without a record it did if the content is exactly what it would write. For a queue from before
-    /// records existed, the content must have the form of what earlier versions wrote.
-    pub(super) fn wrote(
-        &self,
-        queue: &str,
-        name: &str,
-        policy: &Value,
-        desired: &Map<String, Value>,
-    ) -> bool {
-        let body = self.policy_body(queue, desired);
-        let is_equal = |key: &str| policy[key] == body[key];
+    /// For a queue from before records existed, the content must have the form of what earlier versions
+    /// wrote.
+    pub(super) fn wrote(&self, queue: &str, name: &str, policy: &Value) -> bool {
         let has_form = policy["pattern"] == exact_pattern(queue) && policy["apply-to"] == "queues";
-        if ["pattern", "definition", "priority", "apply-to"]
-            .into_iter()
-            .all(is_equal)
-        {
-            return true;
-        }
-        match &self.policies {
-            PolicyRecord::New => false,
-            PolicyRecord::Unrecorded => {
-                let keys = policy["definition"].as_object();
-                has_form
-                    && keys.is_some_and(|keys| keys.keys().all(|key| OUR_KEYS.contains(&&**key)))
+        has_form
+            && match &self.policies {
+                PolicyRecord::New => false,
+                PolicyRecord::Unrecorded => {
+                    let keys = policy["definition"].as_object();
+                    keys.is_some_and(|keys| keys.keys().all(|key| OUR_KEYS.contains(&&**key)))
+                }
+                PolicyRecord::Recorded(names) => names.contains(name),
             }
-            PolicyRecord::Recorded(names) => has_form && names.contains(name),
-        }
     }
 }
 
@@ -70,12 +63,17 @@ impl RabbitMqExternal {
                 slot.name = Some(name);
                 return Ok(slot);
             };
-            if self.definition.wrote(queue, &name, &policy, desired) {
+            let is_written = self.lock_written().contains(&name);
+            if is_written || self.definition.wrote(queue, &name, &policy) {
                 slot.name = Some(name);
                 slot.ours = Some(policy);
                 return Ok(slot);
             }
+            slot.is_satisfied = is_equal(&policy, &self.definition.policy_body(queue, desired));
             slot.foreign.push(policy);
+            if slot.is_satisfied {
+                return Ok(slot);
+            }
         }
         Ok(slot)
     }
@@ -97,6 +95,47 @@ impl RabbitMqExternal {
         self.put_policy(queue, &own, slot).await
     }
 
+    /// Names of policies that a creation or an update may write: they must be recorded before.
+    pub(super) async fn policies_to_write(&self) -> Result<Vec<String>, TransportError> {
+        let version = self.broker.version().await?;
+        let (name, dead_letters) = (&self.definition.name, self.definition.dead_letter_queue());
+        let found = super::found(self.read_queue(name).await?);
+        let body = self.definition.queue_body(found.as_ref());
+        let desired = self
+            .definition
+            .policy_definition(version, found.as_ref().unwrap_or(&body));
+        let mut names = self
+            .policy_to_write(name, &desired, found.as_ref(), version)
+            .await?;
+        if self.definition.queue.dead_letter.enabled {
+            let found = super::found(self.read_queue(&dead_letters).await?);
+            let desired = self.definition.dead_letter_policy_definition(version);
+            let of_letters = self
+                .policy_to_write(&dead_letters, &desired, found.as_ref(), version)
+                .await?;
+            names.extend(of_letters);
+        }
+        Ok(names)
+    }
+
+    async fn policy_to_write(
+        &self,
+        queue: &str,
+        desired: &Map<String, Value>,
+        found: Option<&Value>,
+        version: Version,
+    ) -> Result<Vec<String>, TransportError> {
+        let own = self
+            .own_policy(queue, desired, found, version, false)
+            .await?;
+        if own.is_empty() && self.definition.policies == PolicyRecord::New {
+            return Ok(Vec::new());
+        }
+        let slot = self.policy_slot(queue, desired).await?;
+        let is_used = slot.ours.is_some() || !(own.is_empty() || slot.is_satisfied);
+        Ok(slot.name.into_iter().filter(|_| is_used).collect())
+    }
+
     async fn put_policy(
         &self,
         queue: &str,
@@ -106,6 +145,9 @@ impl RabbitMqExternal {
         if desired.is_empty() {
             // The broker refuses an empty policy.
             return self.delete_policy(slot).await;
+        }
+        if slot.is_satisfied {
+            return Ok(());
         }
         let Some(name) = slot.name else {
             return Err(TransportError::Refused {
@@ -118,19 +160,26 @@ impl RabbitMqExternal {
             });
         };
         let body = self.definition.policy_body(queue, desired);
-        let is_in_sync = |policy: &Value| {
-            let keys = ["pattern", "definition", "priority", "apply-to"];
-            keys.into_iter().all(|key| policy[key] == body[key])
-        };
-        if slot.ours.as_ref().is_some_and(is_in_sync) {
+        if slot
+            .ours
+            .as_ref()
+            .is_some_and(|policy| is_equal(policy, &body))
+        {
             return Ok(());
         }
         let path = ["policies", self.vhost(), name.as_str()];
         self.written(self.api().put(&path, &body).await?)?;
         if slot.ours.is_none() {
-            self.record_made(Made::Policy(name));
+            self.record_made(Made::Policy(name.clone()));
         }
+        self.lock_written().insert(name);
         Ok(())
+    }
+
+    fn lock_written(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.written_policies
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Deletes the policy of ours, where there is one.
@@ -146,10 +195,14 @@ impl RabbitMqExternal {
     }
 }
 
+/// Returns whether a policy is equal to the body of one.
+fn is_equal(policy: &Value, body: &Value) -> bool {
+    let keys = ["pattern", "definition", "priority", "apply-to"];
+    keys.into_iter().all(|key| policy[key] == body[key])
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use serde_json::json;
 
     use super::*;
@@ -180,13 +233,20 @@ mod tests {
         let foreign = json!({"max-length": 10});
         let (exact, wide) = (&*exact_pattern("asya-cart"), "^asya-");
         let cases = [
-            ("equal, no record", PolicyRecord::New, exact, &desired, true),
+            (
+                "equal, no record",
+                PolicyRecord::New,
+                exact,
+                &desired,
+                false,
+            ),
+            ("equal, recorded", recorded(), exact, &desired, true),
             (
                 "equal, another record",
                 PolicyRecord::Recorded(BTreeSet::new()),
                 exact,
                 &desired,
-                true,
+                false,
             ),
             (
                 "our name, no record",
@@ -242,8 +302,7 @@ mod tests {
         for (reason, record, pattern, content, expected) in cases {
             let policy = json!({"name": names[0], "pattern": pattern, "definition": content,
                 "priority": 0, "apply-to": "queues"});
-            let desired = desired.as_object().unwrap();
-            let found = definition(record).wrote("asya-cart", &names[0], &policy, desired);
+            let found = definition(record).wrote("asya-cart", &names[0], &policy);
             assert_eq!(found, expected, "{reason}");
         }
         assert_ne!(names[0], names[1]);

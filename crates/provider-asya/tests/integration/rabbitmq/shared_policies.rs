@@ -1,6 +1,6 @@
 //! Shared policies on a real broker: each test has a virtual host of its own.
 
-use super::{BROKER, COUNTING, found, wanted};
+use super::{BROKER, COUNTING, found, recorded, wanted};
 use crate::rig;
 use crate::rig::rabbitmq::RabbitMq;
 use provider_asya::transport::rabbitmq::definition::{PolicyRecord, QueueDefinition};
@@ -263,6 +263,7 @@ fn two_owners_in_one_virtual_host_change_nothing_of_each_other() {
         assert_eq!(queue["effective_policy_definition"]["delivery-limit"], 9);
         until_in_sync(broker, &first).await;
         until_in_sync(broker, &second).await;
+        let second = recorded(second);
         external(broker, &second).delete().await.unwrap();
         assert_eq!(policies(broker, vhost).await, [SHARED]);
     });

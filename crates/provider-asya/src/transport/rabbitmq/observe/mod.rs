@@ -227,7 +227,7 @@ fn policy_drift(
     let name = slot.name.clone().unwrap_or_else(|| policy_name(queue));
     let what = format!("policy {name:?}");
     let Some(policy) = &slot.ours else {
-        return match (&slot.name, desired.is_empty()) {
+        return match (&slot.name, desired.is_empty() || slot.is_satisfied) {
             (_, true) => None,
             (Some(_), false) => Some(Drift::settable(&what, "absent", &body["definition"])),
             (None, false) => Some(Drift::fixed(&what, "another one", &body["definition"])),

@@ -43,7 +43,7 @@ fn slot(policy: Value) -> PolicySlot {
     PolicySlot {
         name: policy["name"].as_str().map(str::to_owned),
         ours: Some(policy),
-        foreign: Vec::new(),
+        ..PolicySlot::default()
     }
 }
 
