@@ -63,5 +63,6 @@ pub mod status;
 pub mod steps;
 mod table;
 mod visible;
+mod workload_sources;
 
 pub use pipeline;

@@ -860,10 +860,11 @@ class Runtime:
             if not logging.getLogger().handlers:  # unless the handler's module configures them
                 logging.basicConfig(level=self.log.LEVELS[self.log.lowest].upper())
             self.takes_metadata = has_metadata_parameter(self.handler)
+            # Before the signal handlers: a signal between the two would be marked and never seen.
+            self.watch_signals()
             # Not earlier: the handler's module may have installed signal handlers of its own.
             for number in STOP_SIGNALS:
                 signal.signal(number, self.mark_stopped)
-            self.watch_signals()
             keep_signals_from_children()
             if mounts is not None:
                 mounts.stay_connected()  # not earlier: while modules load there are no threads

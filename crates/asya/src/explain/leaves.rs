@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use actor::binding::{self, ADAPTER_RESOURCE_NAME};
 use actor::names::{SIDECAR_CONTAINER, STATE_PROXY_PREFIX};
-use actor::spec::Spec;
+use actor::spec::{Spec, WorkloadKind};
 use function_kit::redacted;
 use merge::{FieldPath, Segment};
 use pipeline::Object;
 use serde_json::Value;
 
-use super::{Explanation, Resolved, rendered};
-use crate::lint::Sources;
+use super::{Explanation, Resolved};
+use crate::workload_sources::Sources;
 
 /// A leaf of the rendered pod template that is no leaf of [`Explanation::fields`]: a default of the
 /// steps, such as an injected volume or a variable of the sidecar.
@@ -71,7 +72,7 @@ pub(super) fn add(
     spec: &Spec,
     composed: &BTreeMap<String, Object>,
 ) {
-    let Some(template) = rendered::template(composed) else {
+    let Some(template) = template(composed) else {
         return;
     };
     let document = Value::Object(resolved.document.clone());
@@ -198,4 +199,20 @@ impl Pod<'_> {
         };
         Some([base, rest.to_vec()].concat())
     }
+}
+
+/// The pod template that the steps render: of the actor's own workload, or for the target.
+pub(super) fn template(composed: &BTreeMap<String, Object>) -> Option<&Value> {
+    let own = [
+        WorkloadKind::Deployment.resource_name(),
+        WorkloadKind::StatefulSet.resource_name(),
+        ADAPTER_RESOURCE_NAME,
+    ];
+    let own = own.iter().find_map(|name| composed.get(*name));
+    let of_binding = || {
+        let binding = composed.get(binding::RESOURCE_NAME)?;
+        binding.get(&["spec", "forProvider", "template"])
+    };
+    own.and_then(|workload| workload.get(&["spec", "template"]))
+        .or_else(of_binding)
 }

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use actor::binding::{self, ADAPTER_RESOURCE_NAME};
 use actor::names::{RUNTIME_CONTAINER, SIDECAR_CONTAINER, STATE_PROXY_PREFIX};
-use actor::spec::{Form, Spec, WorkloadKind};
+use actor::spec::{Form, Spec};
 use function_kit::redacted;
 use merge::{FieldPath, Segment};
 use pipeline::Object;
 use serde_json::Value;
 
-use super::leaves::{Leaf, is_rendered_as};
+use super::leaves::{Leaf, is_rendered_as, template};
 use super::{Explanation, Field, Origin, Resolved, at, leaves};
 
 /// Composed resource of the ScaledObject, as render-scaledobject names it.
@@ -67,22 +66,6 @@ pub(super) fn add(
         let path = ["scaling", "advanced", "behavior"].map(Segment::from);
         defaults.leaves(&path, Both::of(behavior), &Origin::Default(None));
     }
-}
-
-/// The pod template that the steps render: of the actor's own workload, or for the target.
-pub(super) fn template(composed: &BTreeMap<String, Object>) -> Option<&Value> {
-    let own = [
-        WorkloadKind::Deployment.resource_name(),
-        WorkloadKind::StatefulSet.resource_name(),
-        ADAPTER_RESOURCE_NAME,
-    ];
-    let own = own.iter().find_map(|name| composed.get(*name));
-    let of_binding = || {
-        let binding = composed.get(binding::RESOURCE_NAME)?;
-        binding.get(&["spec", "forProvider", "template"])
-    };
-    own.and_then(|workload| workload.get(&["spec", "template"]))
-        .or_else(of_binding)
 }
 
 /// A rendered value, as it is and with secret values masked.

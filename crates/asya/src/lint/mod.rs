@@ -36,7 +36,6 @@ pub(crate) use finding::Check;
 pub use finding::{Finding, Place};
 pub use form::{github, json, lines};
 pub use sarif::sarif;
-pub(crate) use workload::Sources;
 
 use self::actor::World;
 use crate::inputs::bare_key;
