@@ -37,3 +37,4 @@ pub mod tenancy;
 pub mod text;
 pub mod timings;
 pub mod transport;
+mod wildcard;

@@ -13,6 +13,7 @@ use actor::provider_config::{
 use actor::queue::ForProvider;
 
 use crate::transport::sqs::attributes::dead_letter_name;
+use crate::wildcard::is_match;
 
 /// Label that the API server sets on every namespace.
 pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
@@ -403,26 +404,6 @@ fn holds(expression: &LabelExpression, labels: &BTreeMap<String, String>) -> boo
         LabelOperator::Exists => value.is_some(),
         LabelOperator::DoesNotExist => value.is_none(),
     }
-}
-
-/// Returns whether `text` matches `template`, in which `*` matches any text.
-fn is_match(template: &str, text: &str) -> bool {
-    let Some((start, rest)) = template.split_once('*') else {
-        return template == text;
-    };
-    let Some(mut text) = text.strip_prefix(start) else {
-        return false;
-    };
-    let mut parts: Vec<&str> = rest.split('*').collect();
-    let end = parts.pop().unwrap_or_default();
-    // The first match of each part leaves the longest rest to the next ones.
-    for part in parts {
-        match text.find(part) {
-            Some(at) => text = &text[at + part.len()..],
-            None => return false,
-        }
-    }
-    text.ends_with(end)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! A policy that the queues of one ProviderConfig share: its settings, name and pattern.
 
+use crate::wildcard::is_match;
+
 /// Suffix of dead-letter queues.
 const DEAD_LETTERS: &str = "-dlq";
 
@@ -58,17 +60,6 @@ impl SharedPolicy {
             Kind::DeadLetters => format!("^{names}{DEAD_LETTERS}$"),
         }
     }
-}
-
-/// Returns whether `text` matches `template`, in which `*` is any text.
-fn is_match(template: &str, text: &str) -> bool {
-    let Some((start, rest)) = template.split_once('*') else {
-        return template == text;
-    };
-    text.strip_prefix(start).is_some_and(|text| {
-        let mut ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-        ends.any(|at| text.get(at..).is_some_and(|text| is_match(rest, text)))
-    })
 }
 
 #[cfg(test)]
