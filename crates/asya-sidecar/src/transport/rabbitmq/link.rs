@@ -57,33 +57,25 @@ impl Link {
 
     /// The channel with confirms. A refused publish ends it, and the next one gets a new one.
     pub(super) async fn publishing(&self) -> lapin::Result<Channel> {
-        let prepare = async |channel: &Channel| {
-            let options = ConfirmSelectOptions::default();
-            channel.confirm_select(options).await
-        };
-        self.reused(&self.publish, prepare).await
+        let mut place = self.publish.lock().await;
+        if let Some(channel) = still_open(place.as_ref()) {
+            return Ok(channel);
+        }
+        let channel = self.channel().await?;
+        channel
+            .confirm_select(ConfirmSelectOptions::default())
+            .await?;
+        *place = Some(channel.clone());
+        Ok(channel)
     }
 
     /// The channel on which operators take messages. Those that are not settled go back with it.
     pub(super) async fn getting(&self) -> lapin::Result<Channel> {
-        self.reused(&self.get, async |_: &Channel| Ok(())).await
-    }
-
-    /// The channel at this place while it is open, else a new one, prepared.
-    async fn reused(
-        &self,
-        place: &Mutex<Option<Channel>>,
-        prepare: impl AsyncFnOnce(&Channel) -> lapin::Result<()>,
-    ) -> lapin::Result<Channel> {
-        let mut place = place.lock().await;
-        if let Some(channel) = place
-            .as_ref()
-            .filter(|channel| channel.status().connected())
-        {
-            return Ok(channel.clone());
+        let mut place = self.get.lock().await;
+        if let Some(channel) = still_open(place.as_ref()) {
+            return Ok(channel);
         }
         let channel = self.channel().await?;
-        prepare(&channel).await?;
         *place = Some(channel.clone());
         Ok(channel)
     }
@@ -96,4 +88,11 @@ impl Link {
             Err(_) => tracing::debug!("the broker does not answer the end of the connection"),
         }
     }
+}
+
+/// The channel, unless it has ended.
+fn still_open(channel: Option<&Channel>) -> Option<Channel> {
+    channel
+        .filter(|channel| channel.status().connected())
+        .cloned()
 }
