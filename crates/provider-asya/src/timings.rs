@@ -16,6 +16,8 @@ pub struct Timings {
     pub external_call: Duration,
     /// Interval between two polls of a queue (default 10m).
     pub poll: Duration,
+    /// Shortest poll interval with which queues on RabbitMQ are read from lists (default 30s).
+    pub list_poll: Duration,
     /// Shortest poll interval that an object's annotation can set (default 5s).
     pub shortest_poll: Duration,
     /// Random jitter of a poll interval, in percent, in both directions (default 10).
@@ -108,6 +110,7 @@ impl Default for Timings {
             external_calls: seconds(60),
             external_call: seconds(15),
             poll: seconds(600),
+            list_poll: seconds(30),
             shortest_poll: seconds(5),
             jitter_percent: 10,
             first_backoff: seconds(1),

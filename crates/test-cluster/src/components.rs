@@ -35,12 +35,12 @@ pub fn record_skipped(what: &str, component: &str) {
 /// # Panics
 /// If it was not built.
 pub fn program(name: &str) -> PathBuf {
-    existing(folder().join("bin").join(name))
+    existing(component(&Path::new("bin").join(name)))
 }
 
 /// Returns whether a program was built, of those that need not be.
 pub fn has_program(name: &str) -> bool {
-    folder().join("bin").join(name).is_file()
+    component(&Path::new("bin").join(name)).is_file()
 }
 
 /// The file with a component's custom resource definitions, such as `keda-kinds`.
@@ -48,7 +48,15 @@ pub fn has_program(name: &str) -> bool {
 /// # Panics
 /// If it is missing.
 pub fn definitions(name: &str) -> PathBuf {
-    existing(folder().join("crds").join(format!("{name}.yaml")))
+    existing(component(&Path::new("crds").join(format!("{name}.yaml"))))
+}
+
+/// Path of a component: in the folder that `ASYA_CROSSPLANE_DIR` names, where it is there, else in the cache.
+fn component(path: &Path) -> PathBuf {
+    let other_core = env::var_os("ASYA_CROSSPLANE_DIR").map(|folder| Path::new(&folder).join(path));
+    other_core
+        .filter(|path| path.is_file())
+        .unwrap_or_else(|| folder().join(path))
 }
 
 fn existing(file: PathBuf) -> PathBuf {

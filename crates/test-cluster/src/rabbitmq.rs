@@ -1,8 +1,9 @@
 //! Debian's `rabbitmq-server` with the management plugin, as a node of its own.
 
+use std::env;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -14,6 +15,15 @@ use crate::{http, ports, until, until_within};
 
 /// The server's own script; that in `sbin` changes the user.
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+
+/// Variable with the folder of a whole Debian system, whose server is then started instead of the machine's:
+/// `cargo xtask rabbitmq-4` sets it. Needs root.
+const ROOT: &str = "ASYA_RABBITMQ_ROOT";
+
+/// Starts the server `$3` of the system in folder `$1`, which sees the folder for temporary files `$2`. The
+/// mounts end with the process.
+const IN_ROOT: &str = r#"mkdir -p "$1$2" && mount --rbind "$2" "$1$2" && mount -t proc proc "$1/proc" &&
+exec chroot "$1" "$3""#;
 
 /// Timeout of a node's start: on a machine with other work, and with queues to recover, it can
 /// take a minute.
@@ -50,9 +60,11 @@ impl RabbitMq {
     /// # Panics
     /// If it does not start.
     pub async fn start_with(settings: &str) -> Self {
+        let server = root().map_or_else(|| SERVER.into(), |root| root.join(&SERVER[1..]));
         assert!(
-            Path::new(SERVER).is_file(),
-            "install the Debian package rabbitmq-server"
+            server.is_file(),
+            "no {}: install the Debian package rabbitmq-server",
+            server.display()
         );
         let folder = Folder::new();
         let dir = folder.path();
@@ -176,8 +188,23 @@ impl Drop for RabbitMq {
     }
 }
 
+fn root() -> Option<PathBuf> {
+    env::var_os(ROOT).map(PathBuf::from)
+}
+
 fn start_server(dir: &Path, management: u16, epmd: u16, distribution: u16) -> Process {
-    let mut command = Command::new(SERVER);
+    let mut command = match root() {
+        None => Command::new(SERVER),
+        Some(root) => {
+            let mut command = Command::new("unshare");
+            command
+                .args(["--mount", "sh", "-c", IN_ROOT, "sh"])
+                .arg(root)
+                .arg(env::temp_dir())
+                .arg(SERVER);
+            command
+        }
+    };
     command
         // It writes crash reports there.
         .current_dir(dir)

@@ -11,6 +11,7 @@
 //! - `test` runs every test, and installs or builds what they need;
 //! - `e2e` plays the life of an actor on real parts, KEDA's operator among them;
 //! - `loss` counts messages that are lost or doubled while things break;
+//! - `rabbitmq-4` runs the tests that use a broker on RabbitMQ 4;
 //! - `scale` measures what a thousand actors cost.
 //!
 //! Exit code 0: done, or everything holds; 1: a check found something; 2: the task itself failed.
@@ -23,6 +24,7 @@ mod generate;
 mod inventory;
 mod loss;
 mod package;
+mod rabbitmq_4;
 mod real;
 mod reference;
 mod release;
@@ -77,9 +79,12 @@ enum Task {
     ///
     /// Our packages are installed from a registry of the test's own, and all have the rights that
     /// users give them. Nothing runs pods: functions and provider are processes of the test.
-    E2e,
+    E2e(e2e::Options),
     /// Send messages through actors while things break, and print how many are lost and doubled
     Loss(loss::Options),
+    /// Run the tests that use a broker on RabbitMQ 4, from Debian 13 in the components' cache
+    #[command(name = "rabbitmq-4")]
+    RabbitMq4(rabbitmq_4::Options),
     /// Make a thousand actors and change their flavor, and print what it costs core, API server and us
     Scale(scale::Options),
 }
@@ -118,8 +123,9 @@ fn run(task: Task, out: &mut impl Write) -> Result<Verdict> {
         Task::Bench(options) => bench::run(&root, &options, out),
         Task::Fuzz(options) => fuzz::run(&root, &options, out),
         Task::Test(options) => test::run(&root, &options, out),
-        Task::E2e => e2e::run(&root, out),
+        Task::E2e(options) => e2e::run(&root, &options, out),
         Task::Loss(options) => loss::run(&root, &options, out),
+        Task::RabbitMq4(options) => rabbitmq_4::run(&root, &options, out),
         Task::Scale(options) => scale::run(&root, &options, out),
     }
 }

@@ -12,6 +12,7 @@ use provider_asya::owner::OwnerTag;
 use provider_asya::transport::rabbitmq::Broker;
 use provider_asya::transport::rabbitmq::api::{Answer, Search};
 use provider_asya::transport::rabbitmq::definition::{PolicyRecord, QueueDefinition};
+use provider_asya::transport::rabbitmq::listed_queues::COLUMNS;
 use provider_asya::transport::rabbitmq::shared_policy::SharedPolicy;
 use provider_asya::transport::{Depth, ExternalQueue as _};
 use serde_json::{Value, json};
@@ -23,9 +24,6 @@ use crate::rig::rabbitmq::RabbitMq;
 const AT_ONCE: usize = 8;
 /// Lists of which the mean is taken.
 const LISTS: u32 = 5;
-/// Columns of a queue that a poll reads.
-const COLUMNS: &str = "name,type,durable,auto_delete,state,online,arguments,policy,\
-    effective_policy_definition,messages,messages_ready,messages_unacknowledged";
 /// Variable with the numbers of queues; default: 300.
 const SIZES: &str = "ASYA_SIZE_QUEUES";
 

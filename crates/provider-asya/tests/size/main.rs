@@ -13,6 +13,7 @@
     reason = "a measurement that cannot go on panics, and prints what it finds"
 )]
 
+mod announcements;
 mod bindings;
 mod broker;
 mod program;
@@ -73,6 +74,12 @@ async fn five_thousand_sqs_queues_beside_ten_thousand_foreign_pods_stay_within_l
 #[ignore = "takes minutes, and needs the optimised program"]
 async fn fifty_bindings_beside_five_thousand_workloads() {
     bindings::measure().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes minutes, and needs the optimised program"]
+async fn a_flavor_of_five_thousand_actors() {
+    announcements::measure().await;
 }
 
 /// Classic queues: a quorum queue of one node is a Raft log of its own, whose cost is the broker's and

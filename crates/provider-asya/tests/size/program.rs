@@ -79,8 +79,11 @@ impl Program {
     }
 }
 
-/// The optimised program, beside the one of the tests.
+/// The program in the folder that `ASYA_BIN_DIR` names; without it the optimised one, beside that of the tests.
 fn optimised() -> PathBuf {
+    if let Some(folder) = std::env::var_os("ASYA_BIN_DIR") {
+        return Path::new(&folder).join("provider-asya");
+    }
     let profile = Path::new(env!("CARGO_BIN_EXE_provider-asya")).parent();
     let program = profile
         .unwrap()

@@ -36,7 +36,7 @@ impl Cache {
         Ok(Self { dir })
     }
 
-    #[cfg(test)]
+    /// The cache in another folder.
     pub(crate) fn at(dir: PathBuf) -> Self {
         Self { dir }
     }

@@ -113,9 +113,17 @@ impl Go {
 
     /// Returns the folder of the component's module in Go's cache, which is fetched if it is missing.
     pub(crate) fn module_folder(&self, pins: &Pins) -> Result<PathBuf> {
-        let module = pins.component.module;
+        if pins.is_module {
+            return Ok(pins.folder.clone());
+        }
+        self.download(&pins.folder, pins.component.module)
+    }
+
+    /// Returns the folder of a module in Go's cache, which is fetched if it is missing: `module` at the version
+    /// that the `go.mod` in `folder` requires, or `module@version`.
+    pub(crate) fn download(&self, folder: &Path, module: &str) -> Result<PathBuf> {
         let output = self
-            .command(pins)
+            .command_in(folder)
             .args(["mod", "download", "-json", module])
             .output()
             .context("cannot start `go mod download`")?;
@@ -137,9 +145,13 @@ impl Go {
     /// Go in the folder of the pins, and bound to them: no C compiler, no toolchain that Go would
     /// fetch by itself, no workspace file of some folder above.
     fn command(&self, pins: &Pins) -> Command {
+        self.command_in(&pins.folder)
+    }
+
+    fn command_in(&self, folder: &Path) -> Command {
         let mut command = Command::new(&self.program);
         command
-            .current_dir(&pins.folder)
+            .current_dir(folder)
             .env("CGO_ENABLED", "0")
             .env("GOTOOLCHAIN", "local")
             .env("GOWORK", "off");

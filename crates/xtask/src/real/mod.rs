@@ -33,6 +33,9 @@ use crate::Verdict;
 /// Variable that names the cache folder. Tests read it to find the binaries in its `bin/`.
 pub(crate) const DIR_VARIABLE: &str = "ASYA_REAL_DIR";
 
+/// Variable that names a folder with Crossplane core at another version.
+pub(crate) const CORE_VARIABLE: &str = "ASYA_CROSSPLANE_DIR";
+
 const UP_TO_DATE: &str = "up to date";
 
 /// Interval at which a build that takes longer is reported.
@@ -100,6 +103,23 @@ pub(crate) fn provide_all(root: &Path, extent: Extent, out: &mut impl Write) -> 
     let cache = Cache::from_environment()?;
     let pins = needed(root, &cache, extent)?;
     provide(&cache, &Go::on_path(), &pins, out)?;
+    Ok(cache.dir().to_owned())
+}
+
+/// Builds Crossplane core at another version, with the pins of its authors, and collects its kinds. Returns the
+/// folder that has both, which tests prefer to the cache if [`CORE_VARIABLE`] names it.
+pub(crate) fn provide_core(root: &Path, version: &str, out: &mut impl Write) -> Result<PathBuf> {
+    let (cache, go) = (Cache::from_environment()?, Go::on_path());
+    let cache = Cache::at(cache.dir().join(format!("crossplane-{version}")));
+    let mut pins = Vec::new();
+    for component in COMPONENTS {
+        if component.name.starts_with("crossplane-core") {
+            let module = format!("{}@{version}", component.module);
+            let source = go.download(&folder(root).join(component.folder), &module)?;
+            pins.push(Pins::of_module(component, version, source)?);
+        }
+    }
+    provide(&cache, &go, &pins, out)?;
     Ok(cache.dir().to_owned())
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct Pins {
     pub(crate) component: &'static Component,
     /// The folder itself, where Go is run.
     pub(crate) folder: PathBuf,
+    /// True if it is the folder of the component's module, with the pins of its authors.
+    pub(crate) is_module: bool,
     /// Version of the component's module, such as `v2.3.4`.
     pub(crate) version: String,
     /// The least Go that `go.mod` asks for.
@@ -54,7 +56,31 @@ impl Pins {
         Ok(Self {
             component,
             folder,
+            is_module: false,
             version,
+            go,
+            ldflags,
+            digest,
+        })
+    }
+
+    /// The component at another version, with the pins of its authors: `folder` is that of its module.
+    pub(crate) fn of_module(
+        component: &'static Component,
+        version: &str,
+        folder: PathBuf,
+    ) -> Result<Self> {
+        let go_mod_path = folder.join("go.mod");
+        let go_mod = read(&go_mod_path)?;
+        let go = go_directive(&go_mod)
+            .with_context(|| format!("`{}` has no go directive", go_mod_path.display()))?;
+        let ldflags = ldflags(component.part.variables(), version);
+        let digest = digest(&[&go_mod, component.part.source(), &ldflags]);
+        Ok(Self {
+            component,
+            folder,
+            is_module: true,
+            version: version.to_owned(),
             go,
             ldflags,
             digest,

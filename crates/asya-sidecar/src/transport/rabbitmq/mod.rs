@@ -30,6 +30,10 @@ use link::Link;
 /// Half-open connections are noticed after twice this long.
 const HEARTBEAT_SECONDS: u16 = 10;
 
+/// Largest AMQP frame, in bytes, unless the URL has `frame_max`. Larger messages are sent in several frames. The
+/// client has buffers of 64 frames, which with the broker's 128 KiB would take 8 MiB.
+const FRAME_MAX: u32 = 16 << 10;
+
 /// Interval between checks for a missing queue.
 const QUEUE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -66,6 +70,7 @@ impl RabbitMq {
             "amqp[s]://<user>:<password>@<host>:<port>/<vhost>, percent-encoded".to_owned()
         })?;
         uri.query.heartbeat.get_or_insert(HEARTBEAT_SECONDS);
+        uri.query.frame_max.get_or_insert(FRAME_MAX);
         let cert_chain =
             match &config.ca_file {
                 None => None,

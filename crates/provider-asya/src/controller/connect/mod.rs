@@ -25,6 +25,7 @@ pub use self::slots::{Priority, Slots};
 use crate::kinds::Queue;
 use crate::metrics::Metrics;
 use crate::owner::OwnerTag;
+use crate::requeue;
 use crate::tenancy;
 use crate::timings::Timings;
 use crate::transport::ExternalQueue;
@@ -163,20 +164,22 @@ impl Connector {
             .await?;
         let owner_tag =
             OwnerTag::new(config.owner_id(), &namespace, &queue.name_any()).map_err(text)?;
-        let (external, unsafe_password) = self
-            .external(&config, queue, name, owner_tag.clone())
-            .await?;
         let counters = match config.spec.counters_interval.as_deref() {
             None => self.timings.counters,
             Some(interval) => actor::duration::parse(interval)
                 .map_err(|error| format!("countersInterval of {}: {error}", config.display()))?,
         };
+        let counters = (!counters.is_zero()).then_some(counters);
+        let poll = requeue::poll_interval(queue.annotations(), counters, &self.timings);
+        let (external, unsafe_password) = self
+            .external(&config, queue, name, owner_tag.clone(), poll)
+            .await?;
         let owner_id = config.owner_id().to_owned();
         Ok(Connection {
             external,
             owner_tag,
             config: config.version,
-            counters: (!counters.is_zero()).then_some(counters),
+            counters,
             may_adopt: config.cluster.is_none_or(|cluster| cluster.allow_adopt),
             unsafe_password,
             owner_id,
@@ -240,13 +243,14 @@ impl Connector {
         .map_err(text)
     }
 
-    /// The queue at its broker, and why the password is not URL-safe.
+    /// The queue at its broker, which is polled at this interval, and why the password is not URL-safe.
     async fn external(
         &self,
         config: &ResolvedConfig,
         queue: &Queue,
         name: &str,
         owner_tag: OwnerTag,
+        poll: Duration,
     ) -> Result<(Box<dyn ExternalQueue>, Option<String>), ConnectError> {
         let settings = &queue.spec.for_provider;
         match (&settings.rabbitmq, &settings.sqs) {
@@ -279,7 +283,10 @@ impl Connector {
                         .copied()
                         .collect(),
                 };
-                let external = broker.queue(definition).map_err(text)?;
+                let mut external = broker.queue(definition).map_err(text)?;
+                if poll >= self.timings.list_poll {
+                    external = external.polled_each(poll);
+                }
                 Ok((Box::new(external), unsafe_password))
             }
             (None, Some(settings)) => {

@@ -6,6 +6,7 @@ mod connector;
 pub mod definition;
 mod foreign_policies;
 mod limited_json;
+pub mod listed_queues;
 mod observe;
 mod partial_declare;
 mod policies;
@@ -28,6 +29,7 @@ use self::api::{Answer, Api};
 use self::definition::Repair;
 use self::definition::{QueueDefinition, Version};
 use self::foreign_policies::ForeignPolicies;
+use self::listed_queues::ListedQueues;
 use self::observe::RelatedObjects;
 use self::partial_declare::UncountedQueues;
 use self::shared_policies::SharedPolicies;
@@ -46,6 +48,7 @@ pub struct Broker {
     uncounted_queues: UncountedQueues,
     foreign_policies: ForeignPolicies,
     shared_policies: SharedPolicies,
+    listed_queues: ListedQueues,
 }
 
 impl Broker {
@@ -59,6 +62,7 @@ impl Broker {
             uncounted_queues: UncountedQueues::default(),
             foreign_policies: ForeignPolicies::default(),
             shared_policies: SharedPolicies::default(),
+            listed_queues: ListedQueues::default(),
         }
     }
 
@@ -71,6 +75,7 @@ impl Broker {
         Ok(RabbitMqExternal {
             broker: self.clone(),
             definition,
+            poll: None,
             made: Mutex::default(),
             written_policies: Mutex::default(),
         })
@@ -115,6 +120,8 @@ impl Broker {
 pub struct RabbitMqExternal {
     broker: Broker,
     definition: QueueDefinition,
+    /// Interval of its polls, where lists may be read for them.
+    poll: Option<Duration>,
     /// Objects that the creation has made.
     made: Mutex<Vec<Made>>,
     /// Policies that were written since the record was read.
@@ -143,19 +150,29 @@ impl ExternalQueue for RabbitMqExternal {
     }
 
     fn create(&self) -> BoxFuture<'_, Result<(), TransportError>> {
-        self.create_queue().boxed()
+        self.noting_the_write(self.create_queue()).boxed()
     }
 
     fn update(&self) -> BoxFuture<'_, Result<(), TransportError>> {
-        self.update_queue().boxed()
+        self.noting_the_write(self.update_queue()).boxed()
     }
 
     fn delete(&self) -> BoxFuture<'_, Result<(), TransportError>> {
-        self.delete_queue().boxed()
+        self.noting_the_write(self.delete_queue()).boxed()
     }
 }
 
 impl RabbitMqExternal {
+    /// This queue, with polls at this interval: where enough queues of its virtual host are polled, they are read
+    /// from a list that is at most half an interval old.
+    #[must_use]
+    pub fn polled_each(self, interval: Duration) -> Self {
+        Self {
+            poll: Some(interval),
+            ..self
+        }
+    }
+
     fn api(&self) -> &Api {
         &self.broker.api
     }
@@ -165,7 +182,12 @@ impl RabbitMqExternal {
     }
 
     async fn observe_queue(&self, depth: Depth) -> Result<Observation, TransportError> {
-        let Answer::Ok(queue) = self.read_queue(&self.definition.name).await? else {
+        let name = &self.definition.name;
+        let queue = match depth {
+            Depth::Quick | Depth::WithDeadLetters => self.poll_queue(name).await?,
+            Depth::Full => self.read_queue(name).await?,
+        };
+        let Answer::Ok(queue) = queue else {
             return Ok(Observation::Missing);
         };
         let version = self.broker.version().await?;
@@ -176,7 +198,7 @@ impl RabbitMqExternal {
         let dead_letter_queue = match (&related, depth) {
             (Some(related), _) => related.dead_letter_queue.clone(),
             (None, Depth::WithDeadLetters) if self.definition.queue.dead_letter.enabled => found(
-                self.read_queue(&self.definition.dead_letter_queue())
+                self.poll_queue(&self.definition.dead_letter_queue())
                     .await?,
             ),
             (None, _) => None,

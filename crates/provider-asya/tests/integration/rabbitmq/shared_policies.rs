@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const SHARED: &str = "asya:east:queues";
 
-async fn make_vhost(broker: &RabbitMq, vhost: &str) {
+pub(super) async fn make_vhost(broker: &RabbitMq, vhost: &str) {
     let api = &broker.api;
     api.put(&["vhosts", vhost], &json!({})).await.unwrap();
     let rights = json!({"configure": ".*", "write": ".*", "read": ".*"});
@@ -20,7 +20,7 @@ async fn make_vhost(broker: &RabbitMq, vhost: &str) {
 }
 
 /// A queue of `owner` with the limit of the shared policy.
-fn sharing(vhost: &str, name: &str, owner: &str) -> QueueDefinition {
+pub(super) fn sharing(vhost: &str, name: &str, owner: &str) -> QueueDefinition {
     let mut definition = wanted(name, owner);
     vhost.clone_into(&mut definition.queue.vhost);
     definition.queue.dead_letter.max_receive_count = 3;
