@@ -6,18 +6,21 @@ mod connector;
 pub mod definition;
 mod foreign_policies;
 mod limited_json;
+mod listed_queue;
 mod observe;
 mod partial_declare;
 mod policies;
 mod retry_queues;
 mod shared_policies;
 pub mod shared_policy;
+mod shared_record;
 mod undo;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use actor::provider_config::SharedPolicyRecord;
 use actor::queue::Location;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -30,7 +33,7 @@ use self::definition::{QueueDefinition, Version};
 use self::foreign_policies::ForeignPolicies;
 use self::observe::RelatedObjects;
 use self::partial_declare::UncountedQueues;
-use self::shared_policies::SharedPolicies;
+use self::shared_policies::{Purpose, SharedPolicies};
 use self::undo::Made;
 use super::{Depth, ExternalQueue, Observation, TransportError};
 
@@ -142,6 +145,14 @@ impl ExternalQueue for RabbitMqExternal {
         self.policies_to_write().boxed()
     }
 
+    fn shared_policies_to_record(&self) -> Vec<SharedPolicyRecord> {
+        self.proposed_records()
+    }
+
+    fn shared_policies_recorded(&self, records: &[SharedPolicyRecord]) {
+        self.set_recorded(records);
+    }
+
     fn create(&self) -> BoxFuture<'_, Result<(), TransportError>> {
         self.create_queue().boxed()
     }
@@ -216,7 +227,7 @@ impl RabbitMqExternal {
         let desired = self.definition.policy_definition(version, queue);
         let policy = self.policy_slot(name, &desired).await?;
         let own_policy = self
-            .own_policy(name, &desired, Some(queue), version, false)
+            .own_policy(name, &desired, Some(queue), version, Purpose::Observe)
             .await?;
         let dead_letters = self.definition.dead_letter_queue();
         let dead_letter_queue = found(self.read_queue(&dead_letters).await?);
@@ -228,7 +239,7 @@ impl RabbitMqExternal {
                 &desired,
                 dead_letter_queue.as_ref(),
                 version,
-                false,
+                Purpose::Observe,
             )
             .await?;
         let dead_letter_bindings = self
