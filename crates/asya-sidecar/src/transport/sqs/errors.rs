@@ -29,7 +29,7 @@ where
         (Some(code), Some(message)) => format!("{code}: {}", service_text::message(message)),
         (Some(code), None) => code.to_owned(),
         // No answer: the reason is below.
-        _ => DisplayErrorContext(error).to_string(),
+        _ => service_text::message(&DisplayErrorContext(error).to_string()),
     }
 }
 
