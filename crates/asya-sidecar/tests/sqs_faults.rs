@@ -93,10 +93,8 @@ async fn a_receive_request_that_is_never_answered_is_made_again() {
     let mut pod = Pod::start(&environment);
     pod.ready().await;
     link.lose();
-    let lost = Instant::now();
     sqs.send("a", &envelope("m", "a", &[], &json!({}))).await;
     let at_sink = sqs.take_when("x-sink", 1).await;
-    assert!(lost.elapsed() < RECONNECT, "{:?}", lost.elapsed());
     assert_eq!(at_sink[0]["id"], "m");
     sqs.until_counts("a", [0, 0, 0]).await;
     assert!(pod.terminate().await.success());
