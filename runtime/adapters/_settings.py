@@ -3,6 +3,7 @@
 No error shows the value of a variable that may hold a credential.
 """
 
+import ipaddress
 import json
 import re
 import urllib.parse
@@ -24,6 +25,11 @@ DURATION_PART = re.compile(
     r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)", re.ASCII
 )
 
+# Names of the pod itself. `localhost` also has subdomains.
+LOOPBACK_NAMES = ("ip6-localhost", "ip6-loopback", "localhost", "localhost.localdomain")
+IPV4_PARTS = (("0x([0-9a-f]+)", 16), ("0([0-7]+)", 8), ("(0|[1-9][0-9]*)", 10))
+
+AUTHORITY = r"""(\[[^\]]*\]|[^:\[\]\\<>"]*)(:[0-9]*)?"""
 HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 
 
@@ -77,14 +83,19 @@ class Settings:
         try:
             url = urllib.parse.urlsplit(text)
             port = url.port
-            (url.hostname or "").encode("idna")
+            host = url.hostname or ""
+            host.encode("idna")
+            if "[" in url.netloc:
+                ipaddress.IPv6Address(host.split("%")[0])
+            if not re.fullmatch(AUTHORITY, url.netloc.rpartition("@")[2]):
+                raise ValueError
         except ValueError:
             raise InvalidSetting(
                 f"{name} is not an address: its host or port is malformed"
             ) from None
         if "@" in url.netloc:
             raise InvalidSetting(f"{name} holds credentials: write them in ASYA_TARGET_TOKEN")
-        if url.query or url.fragment:
+        if "?" in text or "#" in text:
             raise InvalidSetting(f"{name} must end with its path: no '?' and no '#'")
         if url.scheme not in ("http", "https") or not url.hostname or port == 0:
             hint = "" if "://" in text else f", write 'http://{text}'"
@@ -146,10 +157,47 @@ class Settings:
 
 
 def is_loopback(host):
-    """Whether a host is the pod itself."""
+    """Whether a host is the pod itself, in any notation that resolvers accept.
+
+    `asya lint` has the same rule: crates/actor/src/binding/target_url.rs. Both are tested with
+    runtime/tests/target_urls.json.
+    """
     host = host.lower().rstrip(".")
-    is_name = host == "localhost" or host.endswith(".localhost")
-    return is_name or host in ("::1", "0.0.0.0", "::") or re.fullmatch(r"127(\.\d+){3}", host)
+    if host in LOOPBACK_NAMES or host.endswith(".localhost"):
+        return True
+    number = ipv4(host)
+    if number is None:
+        try:
+            address = ipaddress.IPv6Address(host.split("%")[0])
+        except ValueError:
+            return False
+        if address.ipv4_mapped is None:
+            return address.is_loopback or address.is_unspecified
+        number = int(address.ipv4_mapped)
+    return number == 0 or number >> 24 == 127
+
+
+def ipv4(text):
+    """The number of an IPv4 address, as inet_aton(3) reads it, such as `127.1`; None if it is none.
+
+    There may be fewer than four parts, the last of which fills the rest, and parts may be octal or
+    hexadecimal.
+    """
+    *first, last = [ipv4_part(part) for part in text.split(".")]
+    if last is None or len(first) > 3 or any(part is None or part > 255 for part in first):
+        return None
+    if last >> (32 - 8 * len(first)):
+        return None
+    return last | sum(part << (24 - 8 * index) for index, part in enumerate(first))
+
+
+def ipv4_part(text):
+    """A number in C's notation; None if it is none."""
+    for pattern, base in IPV4_PARTS:
+        match = re.fullmatch(pattern, text)
+        if match:
+            return int(match.group(1), base)
+    return None
 
 
 def is_header_value(text):

@@ -367,6 +367,24 @@ WRONG = [
 ]
 
 
+class Addresses(unittest.TestCase):
+    def test_the_adapter_and_lint_accept_the_same_addresses(self):
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "target_urls.json")
+        with open(path, encoding="utf-8") as file:
+            cases = json.load(file)
+        for case in cases:
+            for strategy in ("Inject", "Adapter"):
+                with self.subTest(url=case["url"], strategy=strategy, reason=case["reason"]):
+                    environ = dict(FAST, ASYA_TARGET_URL=case["url"], ASYA_BINDING_STRATEGY=strategy)
+                    try:
+                        load("http", environ)
+                        is_accepted = True
+                    except ValueError as error:
+                        self.assertEqual(type(error).__name__, "InvalidSetting")
+                        is_accepted = False
+                    self.assertEqual(is_accepted, case[strategy.lower()])
+
+
 class WrongSettings(unittest.TestCase):
     def test_a_wrong_setting_is_found_at_start_and_never_shown_where_it_is_secret(self):
         for environ, expected in WRONG:

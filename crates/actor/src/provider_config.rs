@@ -62,7 +62,8 @@ pub struct ClusterProviderConfigSpec {
     )]
     pub queue_names: Vec<String>,
     /// Patterns of allowed virtual hosts of RabbitMQ. `{namespace}` is the object's namespace, `*` any
-    /// text. Default: only `/`.
+    /// text. A virtual host that also matches for a longer namespace belongs to that one: with
+    /// `{namespace}*`, `shop-eu` belongs to namespace `shop-eu`, not to `shop`. Default: only `/`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "schema",
@@ -70,7 +71,8 @@ pub struct ClusterProviderConfigSpec {
     )]
     pub allowed_vhosts: Vec<String>,
     /// Patterns of allowed exchanges of RabbitMQ. `{namespace}` is the object's namespace, `*` any text.
-    /// Names that end with `-dlx` are always refused: they are dead-letter exchanges. Default:
+    /// An exchange that also matches for a longer namespace belongs to that one: with
+    /// `asya-{namespace}*`, `asya-shop-eu` belongs to namespace `shop-eu`, not to `shop`. Names that end with `-dlx` are always refused: they are dead-letter exchanges. Default:
     /// `asya-{namespace}`, and `asya` unless every pattern in `queueNames` contains `{namespace}`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
@@ -78,7 +80,9 @@ pub struct ClusterProviderConfigSpec {
         schemars(length(max = 32), inner(length(min = 1, max = 255)))
     )]
     pub allowed_exchanges: Vec<String>,
-    /// Patterns of allowed AWS regions. Default: none, and all where `sqs.endpoint` is set.
+    /// Patterns of allowed AWS regions. `{namespace}` is the object's namespace, `*` any text. A region that
+    /// also matches for a longer namespace belongs to that one. Default: none, and all where
+    /// `sqs.endpoint` is set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "schema",
@@ -287,9 +291,42 @@ pub struct ProviderConfigStatus {
     /// Number of objects that use this config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<i64>,
+    /// Shared policies on RabbitMQ, and who wrote them. The provider records one before it writes it, and
+    /// never changes a policy that somebody else wrote.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 1024)))]
+    pub shared_policies: Vec<SharedPolicyRecord>,
     /// Conditions of the object.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
+}
+
+/// Most shared policies that a config records. Further virtual hosts have a policy for each queue.
+pub const SHARED_POLICIES_MAX: usize = 1024;
+
+/// The record of one shared policy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SharedPolicyRecord {
+    /// Virtual host.
+    #[cfg_attr(feature = "schema", schemars(length(max = 255)))]
+    pub vhost: String,
+    /// Name of the policy.
+    #[cfg_attr(feature = "schema", schemars(length(max = 255)))]
+    pub name: String,
+    /// Who wrote it.
+    pub origin: PolicyOrigin,
+}
+
+/// Who wrote a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum PolicyOrigin {
+    /// The provider. A policy that existed before there was a record counts as its own if it is exactly what
+    /// the provider would write.
+    Provider,
+    /// Somebody else: the provider never changes it.
+    Foreign,
 }
 
 /// Top-level fields of a ProviderConfigUsage.

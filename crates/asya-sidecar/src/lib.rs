@@ -20,6 +20,7 @@ pub mod route;
 pub mod runtime;
 pub mod runtime_files;
 pub mod serve;
+mod service_text;
 pub mod spool;
 pub mod state;
 pub mod stop;

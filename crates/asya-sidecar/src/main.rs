@@ -22,6 +22,9 @@ use asya_sidecar::worker::Worker;
 use clap::Parser;
 use commands::Command;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 // A fast allocator that gives memory back: messages come and go all the time.
 #[global_allocator]
@@ -62,10 +65,15 @@ fn main() -> ExitCode {
 }
 
 fn start_logging(level: tracing::Level) {
-    tracing_subscriber::fmt()
-        .json()
-        .with_max_level(level)
-        .with_writer(std::io::stderr)
+    let level = LevelFilter::from_level(level);
+    // At debug level the SDK of AWS logs credentials, of which the access key is readable.
+    let levels = Targets::new()
+        .with_default(level)
+        .with_target("aws_", level.min(LevelFilter::INFO));
+    let lines = tracing_subscriber::fmt::layer().json();
+    tracing_subscriber::registry()
+        .with(lines.with_writer(std::io::stderr))
+        .with(levels)
         .init();
 }
 

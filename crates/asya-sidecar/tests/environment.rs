@@ -50,6 +50,11 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "ASYA_RABBITMQ_URL is ***: expected amqp[s]://",
     ),
     (
+        "ASYA_GATEWAY_URL",
+        "ftp://u:secret@gateway",
+        "ASYA_GATEWAY_URL is ***: expected a URL",
+    ),
+    (
         "ASYA_RUNTIME_TIMEOUT",
         "soon",
         "ASYA_RUNTIME_TIMEOUT is \"soon\": expected a duration",

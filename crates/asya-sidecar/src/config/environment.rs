@@ -463,8 +463,11 @@ impl Variables<'_> {
         let is_http = hyper::Uri::from_str(&url).is_ok_and(|url| {
             url.host().is_some() && matches!(url.scheme_str(), Some("http" | "https"))
         });
-        if !is_http {
-            self.refuse(variable, "a URL such as \"http://host:8080\"");
+        let allowed = "a URL such as \"http://host:8080\"";
+        if !is_http && url.contains('@') {
+            self.refuse_secret(variable, allowed);
+        } else if !is_http {
+            self.refuse(variable, allowed);
         }
         Some(url.trim_end_matches('/').to_owned())
     }

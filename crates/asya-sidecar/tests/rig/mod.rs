@@ -9,6 +9,7 @@
 )]
 
 pub mod certificates;
+pub mod link;
 pub mod process;
 pub mod rabbit;
 pub mod receiver;

@@ -112,6 +112,14 @@ impl Sqs {
         .await;
     }
 
+    /// Address on which the service listens.
+    pub fn address(&self) -> std::net::SocketAddr {
+        let address = self.moto.endpoint.strip_prefix("http://");
+        address
+            .and_then(|address| address.parse().ok())
+            .expect("an address")
+    }
+
     /// The environment of a sidecar of this actor.
     pub fn environment(&self, actor: &str) -> BTreeMap<String, String> {
         let mut environment = environment(actor);

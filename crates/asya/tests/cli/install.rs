@@ -134,6 +134,44 @@ fn parts_are_printed_in_the_order_of_application() {
     }
 }
 
+/// Crossplane's Deployment has the strategy `RollingUpdate` by default: two providers run during an update then.
+#[test]
+fn the_provider_has_the_strategy_recreate_or_leader_election() {
+    let cases = [
+        "install packages --registry registry.example.org/asya",
+        "install packages --configuration asya-legacy --registry registry.example.org/asya",
+        "install --transport sqs --with-defaults --registry registry.example.org/asya --version 9.9.9",
+    ];
+    for arguments in cases {
+        let documents = Folder::with(&[]).run(arguments).rendered();
+        let is_named = |object: &&Value, kind: &str, name: &str| {
+            object["kind"] == kind && object["metadata"]["name"] == name
+        };
+        let of = |kind: &str, name: &str| {
+            let mut found = documents
+                .iter()
+                .filter(|object| is_named(object, kind, name));
+            found
+                .next()
+                .unwrap_or_else(|| panic!("{arguments}: {kind} {name}"))
+        };
+        let reference = &of("Provider", "asya-provider-asya")["spec"]["runtimeConfigRef"]["name"];
+        let config = of("DeploymentRuntimeConfig", reference.as_str().unwrap());
+        let spec = &config["spec"]["deploymentTemplate"]["spec"];
+        let containers = spec["template"]["spec"]["containers"].as_array().unwrap();
+        let variables = containers
+            .iter()
+            .filter_map(|container| container["env"].as_array());
+        let has_lease = variables
+            .flatten()
+            .any(|variable| variable["name"] == "LEADER_ELECTION" && variable["value"] == "true");
+        let is_recreated = spec["strategy"]["type"] == "Recreate";
+        assert!(is_recreated || has_lease, "{arguments}: {spec}");
+        let replicas = spec.get("replicas").and_then(Value::as_u64).unwrap_or(1);
+        assert!(replicas == 1 || has_lease, "{arguments}: {spec}");
+    }
+}
+
 /// Files printed for the registry of `install/` are the same as in the repository, comments included.
 #[test]
 fn printed_files_keep_their_comments() {

@@ -20,6 +20,7 @@ mod install;
 mod lint;
 mod names;
 mod operate;
+mod planted_secrets;
 mod program;
 mod reference;
 mod render;

@@ -155,6 +155,10 @@ pub fn needs_namespaces(
             could_belong_to_other(&spec.allowed_vhosts, namespace, &rabbitmq.vhost)
                 || could_belong_to_other(&exchanges, namespace, &rabbitmq.exchange)
         })
+        || settings
+            .sqs
+            .as_ref()
+            .is_some_and(|sqs| could_belong_to_other(&spec.regions, namespace, &sqs.region))
 }
 
 /// Returns whether a name could match one of the templates for a longer namespace.

@@ -194,6 +194,19 @@ fn virtual_hosts_and_exchanges_belong_to_the_longest_namespace_that_they_match()
 }
 
 #[test]
+fn a_region_that_matches_a_longer_namespace_belongs_to_that_one() {
+    let sqs = |region: &str| {
+        json!({"sqs": {"region": region, "visibilityTimeoutSeconds": 30, "messageRetentionSeconds": 60,
+            "receiveWaitTimeSeconds": 0, "deadLetter": {"enabled": false, "maxReceiveCount": 3}}})
+    };
+    let spec = || json!({"regions": ["{namespace}*"]});
+    for (region, expected) in [("shop", true), ("shop-us-1", true), ("shop-eu-1", false)] {
+        let found = settings_check(spec(), "cart", sqs(region));
+        assert_eq!(found.is_ok(), expected, "{region}: {found:?}");
+    }
+}
+
+#[test]
 fn virtual_hosts_exchanges_and_regions_are_closed_unless_named() {
     let sqs = |region: &str| {
         json!({"sqs": {"region": region, "visibilityTimeoutSeconds": 30, "messageRetentionSeconds": 60,

@@ -9,6 +9,7 @@ pub mod sqs;
 
 use std::fmt;
 
+use actor::provider_config::SharedPolicyRecord;
 use actor::queue::Location;
 use futures::future::BoxFuture;
 
@@ -36,6 +37,15 @@ pub trait ExternalQueue: Send + Sync {
     fn names_to_record(&self) -> BoxFuture<'_, Result<Vec<String>, TransportError>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
+
+    /// Shared policies whose origin is known since the last call, and not recorded yet. They are recorded in the
+    /// ProviderConfig before the next call.
+    fn shared_policies_to_record(&self) -> Vec<SharedPolicyRecord> {
+        Vec::new()
+    }
+
+    /// Takes the records that the ProviderConfig has now.
+    fn shared_policies_recorded(&self, _records: &[SharedPolicyRecord]) {}
 
     /// Creates the queue with everything that belongs to it.
     fn create(&self) -> BoxFuture<'_, Result<(), TransportError>>;

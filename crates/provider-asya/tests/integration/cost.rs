@@ -12,7 +12,7 @@ use serde_json::json;
 const NAMESPACE: &str = "shop";
 
 // Its tests count the calls of the whole provider: each is alone.
-static FIXTURE: Shared<Fixture> = Shared::new("calls to brokers", || Box::pin(Fixture::start()));
+static FIXTURE: Shared<Fixture> = Shared::new("calls to brokers", || Box::pin(Fixture::start("")));
 
 /// Reconciliations during which calls are counted.
 const RECONCILIATIONS: u64 = 20;
@@ -28,7 +28,8 @@ struct Fixture {
 }
 
 impl Fixture {
-    async fn start() -> Self {
+    /// A broker with these settings, beside a service for SQS.
+    async fn start(settings: &str) -> Self {
         let usual = Timings::default();
         let timings = Timings {
             // Only what an object asks for is sooner.
@@ -39,10 +40,10 @@ impl Fixture {
             ..provider_fixture::timings()
         };
         // A broker that counts often, so that there is rest soon.
-        let settings = "collect_statistics_interval = 300\n";
+        let settings = format!("collect_statistics_interval = 300\n{settings}");
         let (provider, rabbitmq, moto) = tokio::join!(
             ProviderFixture::start(timings),
-            RabbitMq::start_with(settings),
+            RabbitMq::start_with(&settings),
             Moto::start()
         );
         provider.make_namespace(NAMESPACE).await;
@@ -274,5 +275,37 @@ fn an_operator_policy_costs_no_more_calls() {
         fixture.until_at_rest().await;
         one_call_is_made_per_reconcile_and_nothing_is_written(fixture).await;
         api.delete(&path).await.unwrap();
+    });
+}
+
+/// As on brokers whose operator saves work, such as those of Amazon MQ.
+#[test]
+fn a_broker_without_rates_costs_no_more_calls() {
+    static WITHOUT: Shared<Fixture> = Shared::new("a broker without rates", || {
+        Box::pin(Fixture::start("management.rates_mode = none\n"))
+    });
+    WITHOUT.run_alone(async |fixture| {
+        let queue = fixture.rabbitmq.read(&["queues", "/", "rabbitmq"]).await;
+        assert!(queue["messages_details"].is_null(), "no rates: {queue}");
+        fixture.until_at_rest().await;
+        one_call_is_made_per_reconcile_and_nothing_is_written(fixture).await;
+    });
+}
+
+/// The broker neither counts messages nor shows which policy applies to a queue.
+#[test]
+fn a_broker_without_statistics_costs_no_more_calls() {
+    static WITHOUT: Shared<Fixture> = Shared::new("a broker without statistics", || {
+        Box::pin(Fixture::start(
+            "management.disable_stats = true\nmanagement_agent.disable_metrics_collector = true\n",
+        ))
+    });
+    WITHOUT.run_alone(async |fixture| {
+        let overview = fixture.rabbitmq.read(&["overview"]).await;
+        assert_eq!(overview["disable_stats"], true, "{overview}");
+        fixture.until_at_rest().await;
+        let queue = fixture.get("rabbitmq").await;
+        assert_eq!(queue.status.at_provider.queued, None, "nothing counts");
+        one_call_is_made_per_reconcile_and_nothing_is_written(fixture).await;
     });
 }

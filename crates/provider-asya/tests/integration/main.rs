@@ -15,6 +15,7 @@
 mod rig;
 
 mod actor_queue;
+mod alerts;
 mod api_faults;
 mod binding_conflicts;
 mod binding_kinds;

@@ -44,13 +44,20 @@ fn planted_keys_and_session_tokens_appear_nowhere() {
         apply(&secrets, login).await;
         let server = Server::start(|_, parts, _| {
             // As SQS and RabbitMQ deny.
+            let region = parts.headers.get("authorization").and_then(|text| text.to_str().ok());
+            let is_repeated = region.is_some_and(|text| text.contains("us-west-2"));
             let body = if parts.uri.path().starts_with("/api") {
-                r#"{"error":"not_authorized","reason":"Login failed"}"#
+                json!({"error": "not_authorized", "reason": "Login failed"})
+            } else if is_repeated {
+                // AWS repeats the request whose signature it refuses, with its session token.
+                let message = format!("The request signature we calculated does not match. {:?}", parts.headers);
+                json!({"__type": "com.amazon.coral.service#InvalidSignatureException", "message": message})
             } else {
-                r#"{"__type":"com.amazon.coral.service#InvalidClientTokenId","message":"The security token included in the request is invalid."}"#
+                json!({"__type": "com.amazon.coral.service#InvalidClientTokenId",
+                    "message": "The security token included in the request is invalid."})
             };
             let answer = Response::builder().status(403);
-            answer.body(Full::new(Bytes::from(body))).expect("a response")
+            answer.body(Full::new(Bytes::from(body.to_string()))).expect("a response")
         })
         .await;
         let configs = Api::<ProviderConfig>::namespaced(client.clone(), NAMESPACE);
@@ -68,13 +75,15 @@ fn planted_keys_and_session_tokens_appear_nowhere() {
         }
         let queues = Queues(Api::namespaced(client.clone(), NAMESPACE));
         queues.make_classic("rabbitmq", "asya", "rabbitmq").await;
-        let sqs = json!({"metadata": {"name": "sqs"}, "spec": {
-            "forProvider": {"sqs": {"region": "us-east-1", "visibilityTimeoutSeconds": 30,
-                "messageRetentionSeconds": 3600, "receiveWaitTimeSeconds": 0,
-                "deadLetter": {"enabled": false, "maxReceiveCount": 3}}},
-            "writeConnectionSecretToRef": {"name": "sqs-connection"},
-            "providerConfigRef": {"kind": "ProviderConfig", "name": "sqs"}}});
-        apply(&queues.0, sqs).await;
+        for (name, region) in [("sqs", "us-east-1"), ("repeated", "us-west-2")] {
+            let sqs = json!({"metadata": {"name": name}, "spec": {
+                "forProvider": {"sqs": {"region": region, "visibilityTimeoutSeconds": 30,
+                    "messageRetentionSeconds": 3600, "receiveWaitTimeSeconds": 0,
+                    "deadLetter": {"enabled": false, "maxReceiveCount": 3}}},
+                "writeConnectionSecretToRef": {"name": "sqs-connection"},
+                "providerConfigRef": {"kind": "ProviderConfig", "name": "sqs"}}});
+            apply(&queues.0, sqs).await;
+        }
         let folder = tempfile::tempdir().unwrap();
         let [port] = rig::ports::reserve();
         let mut command = Command::new(env!("CARGO_BIN_EXE_provider-asya"));
@@ -83,7 +92,7 @@ fn planted_keys_and_session_tokens_appear_nowhere() {
             .env("KUBECONFIG", cluster.kubeconfig())
             .args(["--debug", "--metrics-address", &format!("127.0.0.1:{port}")]);
         let mut process = Process::start("provider-asya", &mut command, folder.path());
-        for name in ["rabbitmq", "sqs"] {
+        for name in ["rabbitmq", "sqs", "repeated"] {
             queues.until_condition(name, "Synced", "False", "").await;
         }
         process.check(folder.path());

@@ -5,6 +5,7 @@ use crate::rig::provider_fixture::{self, PROVIDER_NAMESPACE, ProviderFixture, Qu
 use crate::rig::rabbitmq::RabbitMq;
 use crate::rig::{self, Shared};
 use actor::managed::{FINALIZER, READY, SYNCED};
+use actor::provider_config::{PolicyOrigin, SharedPolicyRecord};
 use actor::queue::AtProvider;
 use kube::api::DeleteParams;
 use kube::{Api, ResourceExt as _};
@@ -368,6 +369,71 @@ fn a_changed_external_name_is_refused_and_makes_no_second_queue() {
     assert!(!fixture.rabbitmq.has(&["queues", "/", "asya-other"]).await);
     fixture.queues.change("unmoved", rename("asya-unmoved")).await;
     fixture.queues.until_ready("unmoved").await;
+    });
+}
+
+#[test]
+fn shared_policies_are_recorded_in_the_config_and_a_foreign_one_is_never_changed() {
+    FIXTURE.run(async |fixture| {
+        let configs: Api<ProviderConfig> = fixture.provider.namespaced(NAMESPACE);
+        let broker = &fixture.rabbitmq.api;
+        let rights = json!({"configure": ".*", "write": ".*", "read": ".*"});
+        for (owner, origin) in [("ours", PolicyOrigin::Provider), ("theirs", PolicyOrigin::Foreign)] {
+            let vhost = format!("recorded-{owner}");
+            broker.put(&["vhosts", &vhost], &json!({})).await.unwrap();
+            broker.put(&["permissions", &vhost, "guest"], &rights).await.unwrap();
+            let shared = format!("asya:{owner}:queues");
+            let path = ["policies", &vhost, &shared];
+            // Of the form of ours, with another limit.
+            let theirs = json!({"pattern": r"^(?!.*-dlq$)asya\-.*$", "definition": {"delivery-limit": 7},
+                "priority": -1, "apply-to": "queues"});
+            if origin == PolicyOrigin::Foreign {
+                broker.put(&path, &theirs).await.unwrap();
+            }
+            let connection = provider_fixture::rabbitmq_connection(&fixture.rabbitmq.endpoint, None);
+            let config = |limit: u32| {
+                let mut connection = connection.clone();
+                connection["sharedPolicy"] = json!({"maxReceiveCount": limit});
+                json!({"metadata": {"name": vhost}, "spec": {"rabbitmq": connection, "ownerID": owner}})
+            };
+            provider_fixture::apply(&configs, config(20)).await;
+            let mut spec = rabbitmq(&vhost);
+            spec["providerConfigRef"]["name"] = json!(vhost);
+            spec["forProvider"]["rabbitmq"]["vhost"] = json!(vhost);
+            spec["forProvider"]["rabbitmq"]["queueType"] = json!("quorum");
+            spec["forProvider"]["rabbitmq"]["deadLetter"] = json!({"enabled": true, "maxReceiveCount": 20});
+            fixture.make_queue(&vhost, spec).await;
+            fixture.queues.until_ready(&vhost).await;
+            let records = configs.get(&vhost).await.unwrap().status.shared_policies;
+            let expected = SharedPolicyRecord { vhost: vhost.clone(), name: shared.clone(), origin };
+            assert_eq!(records, [expected]);
+            let limit = async || fixture.rabbitmq.read(&path).await["definition"]["delivery-limit"].as_u64();
+            let before = limit().await;
+            // Only the provider's own policy follows the config.
+            provider_fixture::apply(&configs, config(9)).await;
+            fixture
+                .queues
+                .change(&vhost, json!({"spec": {"forProvider": {"rabbitmq": {"deadLetter": {"maxReceiveCount": 9}}}}}))
+                .await;
+            rig::until("the new limit applies", || async {
+                let queue = format!("asya-{vhost}");
+                let queue = fixture.rabbitmq.read(&["queues", &vhost, &queue]).await;
+                (queue["effective_policy_definition"]["delivery-limit"] == 9).then_some(())
+            })
+            .await;
+            if origin == PolicyOrigin::Foreign {
+                assert_eq!((before, limit().await), (Some(7), Some(7)));
+            } else {
+                assert_eq!(before, Some(20));
+                rig::until("the shared policy has the new limit", || async {
+                    (limit().await == Some(9)).then_some(())
+                })
+                .await;
+            }
+            fixture.queues.delete(&vhost).await;
+            fixture.queues.until_deleted(&vhost).await;
+            assert!(fixture.rabbitmq.has(&path).await, "{owner}");
+        }
     });
 }
 

@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use actor::provider_config::PolicyOrigin;
 use futures::stream::{self, StreamExt as _};
 use provider_asya::owner::OwnerTag;
 use provider_asya::transport::rabbitmq::Broker;
 use provider_asya::transport::rabbitmq::api::{Answer, Search};
 use provider_asya::transport::rabbitmq::definition::{PolicyRecord, QueueDefinition};
-use provider_asya::transport::rabbitmq::listed_queues::COLUMNS;
+use provider_asya::transport::rabbitmq::polls::COLUMNS;
 use provider_asya::transport::rabbitmq::shared_policy::SharedPolicy;
 use provider_asya::transport::{Depth, ExternalQueue as _};
 use serde_json::{Value, json};
@@ -113,6 +114,7 @@ fn definition(index: usize, is_shared: bool) -> QueueDefinition {
             owner_id: "east".to_owned(),
             queue_names: "asya-*".to_owned(),
             max_receive_count: 20,
+            records: [("asya:east:queues".to_owned(), PolicyOrigin::Provider)].into(),
         }),
         policies: PolicyRecord::New,
         recorded_delays: BTreeSet::new(),

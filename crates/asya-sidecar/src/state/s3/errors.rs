@@ -3,6 +3,7 @@
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 
+use crate::service_text;
 use crate::state::StateError;
 
 /// Status of the answer; none where there was no answer.
@@ -28,7 +29,7 @@ where
     E: ProvideErrorMetadata + std::error::Error + 'static,
 {
     let code = error.code().unwrap_or("no code");
-    let message = error.message().unwrap_or("no message");
+    let message = service_text::message(error.message().unwrap_or("no message"));
     let text = || format!("{key:?}: {code}: {message}");
     match (
         error.code().unwrap_or_default(),

@@ -2,6 +2,7 @@
 
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 
+use crate::service_text;
 use crate::transport::SendError;
 
 /// Returns whether the queue is missing. Both spellings occur: that of the query protocol and the shape's name.
@@ -25,10 +26,10 @@ where
     E: ProvideErrorMetadata + std::error::Error + 'static,
 {
     match (error.code(), error.message()) {
-        (Some(code), Some(message)) => format!("{code}: {message}"),
+        (Some(code), Some(message)) => format!("{code}: {}", service_text::message(message)),
         (Some(code), None) => code.to_owned(),
         // No answer: the reason is below.
-        _ => DisplayErrorContext(error).to_string(),
+        _ => service_text::message(&DisplayErrorContext(error).to_string()),
     }
 }
 

@@ -95,6 +95,7 @@ impl ConfigCache {
                     reference: reference.clone(),
                     version: version(&found.metadata),
                     spec: found.spec,
+                    shared_policies: found.status.shared_policies,
                     namespace: namespace.to_owned(),
                     cluster: None,
                 })
@@ -114,6 +115,7 @@ impl ConfigCache {
                     reference: reference.clone(),
                     version: version(&found.metadata),
                     spec: found.spec.connection.clone(),
+                    shared_policies: found.status.shared_policies,
                     namespace: own_namespace.to_owned(),
                     cluster: Some(found.spec),
                 })

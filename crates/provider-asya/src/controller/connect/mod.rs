@@ -4,6 +4,7 @@
 mod clients;
 mod config_cache;
 mod namespaces;
+mod shared_policies;
 mod slots;
 mod url_safety;
 
@@ -12,7 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actor::provider_config::{
-    ClusterProviderConfigSpec, ProviderConfigSpec, SharedPolicySettings, SqsConnection,
+    ClusterProviderConfigSpec, ProviderConfigSpec, SharedPolicyRecord, SharedPolicySettings,
+    SqsConnection,
 };
 use actor::queue::{AtProvider, ForProvider, ProviderConfigRef};
 use k8s_openapi::api::core::v1::Namespace;
@@ -119,6 +121,8 @@ struct ResolvedConfig {
     reference: ProviderConfigRef,
     version: (String, i64),
     spec: ProviderConfigSpec,
+    /// Recorded shared policies.
+    shared_policies: Vec<SharedPolicyRecord>,
     /// Namespace of Secrets that are named without one.
     namespace: String,
     cluster: Option<ClusterProviderConfigSpec>,
@@ -273,7 +277,7 @@ impl Connector {
                     queue: settings.clone(),
                     owner_tag,
                     priority: connection.policy_priority,
-                    shared: shared_policy(config, &connection.shared_policy),
+                    shared: shared_policy(config, &connection.shared_policy, &settings.vhost),
                     policies: policy_record(&queue.status.at_provider),
                     recorded_delays: queue
                         .status
@@ -345,11 +349,20 @@ impl ResolvedConfig {
 }
 
 /// The policies that the queues of a config share.
-fn shared_policy(config: &ResolvedConfig, settings: &SharedPolicySettings) -> Option<SharedPolicy> {
+fn shared_policy(
+    config: &ResolvedConfig,
+    settings: &SharedPolicySettings,
+    vhost: &str,
+) -> Option<SharedPolicy> {
+    let records = config.shared_policies.iter();
+    let of_vhost = records.filter(|record| record.vhost == vhost);
     settings.enabled.then(|| SharedPolicy {
         owner_id: config.owner_id().to_owned(),
         queue_names: settings.queue_names.clone(),
         max_receive_count: settings.max_receive_count,
+        records: of_vhost
+            .map(|record| (record.name.clone(), record.origin))
+            .collect(),
     })
 }
 

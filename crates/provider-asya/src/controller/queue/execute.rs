@@ -160,6 +160,7 @@ impl Reconciler<'_> {
     ) -> Result<(), EarlyExit> {
         let names = self.within(connection.external.names_to_record()).await;
         let names = names.map_err(|error| self.broker_failure(event, action, &error))?;
+        self.record_shared_policies(connection).await?;
         let recorded = self.managed.old.at_provider.policies.clone();
         let mut recorded = recorded.unwrap_or_default();
         let is_recorded = |name: &String| recorded.contains(name);
@@ -176,6 +177,21 @@ impl Reconciler<'_> {
         self.managed.object = written;
         self.managed.old.at_provider.policies = Some(recorded.clone());
         self.managed.status.at_provider.policies = Some(recorded);
+        Ok(())
+    }
+
+    /// Records in the ProviderConfig who wrote shared policies, where that is not recorded yet.
+    pub(super) async fn record_shared_policies(
+        &self,
+        connection: &Connection,
+    ) -> Result<(), EarlyExit> {
+        let proposed = connection.external.shared_policies_to_record();
+        if !proposed.is_empty() {
+            let connector = &self.context.connector;
+            let recorded = connector.record_shared_policies(self.queue(), &proposed);
+            let recorded = recorded.await?;
+            connection.external.shared_policies_recorded(&recorded);
+        }
         Ok(())
     }
 

@@ -173,6 +173,7 @@ impl<'a> Reconciler<'a> {
         self.managed
             .set_condition(ConditionUpdate::password_not_url_safe(unsafe_password));
         let (step, observed) = self.observe_and_plan(&policies, &connection, &name).await?;
+        self.record_shared_policies(&connection).await?;
         // The status of a refused queue stays empty: the user may choose another name.
         let is_refused = matches!(step, Step::Refuse(_));
         if step == Step::Create || (observed.is_some() && !is_refused) {

@@ -278,6 +278,7 @@ mod tests {
             owner_id: "east".to_owned(),
             queue_names: "asya-*".to_owned(),
             max_receive_count: 20,
+            records: BTreeMap::new(),
         };
         for is_truncated in [false, true] {
             let listed = ListedPolicies {

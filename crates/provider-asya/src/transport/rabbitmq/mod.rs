@@ -6,19 +6,22 @@ mod connector;
 pub mod definition;
 mod foreign_policies;
 mod limited_json;
-pub mod listed_queues;
+mod listed_queue;
 mod observe;
 mod partial_declare;
 mod policies;
+pub mod polls;
 mod retry_queues;
 mod shared_policies;
 pub mod shared_policy;
+mod shared_record;
 mod undo;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use actor::provider_config::SharedPolicyRecord;
 use actor::queue::Location;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -29,10 +32,10 @@ use self::api::{Answer, Api};
 use self::definition::Repair;
 use self::definition::{QueueDefinition, Version};
 use self::foreign_policies::ForeignPolicies;
-use self::listed_queues::ListedQueues;
 use self::observe::RelatedObjects;
 use self::partial_declare::UncountedQueues;
-use self::shared_policies::SharedPolicies;
+use self::polls::QueueLists;
+use self::shared_policies::{Purpose, SharedPolicies};
 use self::undo::Made;
 use super::{Depth, ExternalQueue, Observation, TransportError};
 
@@ -48,7 +51,7 @@ pub struct Broker {
     uncounted_queues: UncountedQueues,
     foreign_policies: ForeignPolicies,
     shared_policies: SharedPolicies,
-    listed_queues: ListedQueues,
+    queue_lists: QueueLists,
 }
 
 impl Broker {
@@ -62,7 +65,7 @@ impl Broker {
             uncounted_queues: UncountedQueues::default(),
             foreign_policies: ForeignPolicies::default(),
             shared_policies: SharedPolicies::default(),
-            listed_queues: ListedQueues::default(),
+            queue_lists: QueueLists::default(),
         }
     }
 
@@ -149,6 +152,14 @@ impl ExternalQueue for RabbitMqExternal {
         self.policies_to_write().boxed()
     }
 
+    fn shared_policies_to_record(&self) -> Vec<SharedPolicyRecord> {
+        self.proposed_records()
+    }
+
+    fn shared_policies_recorded(&self, records: &[SharedPolicyRecord]) {
+        self.set_recorded(records);
+    }
+
     fn create(&self) -> BoxFuture<'_, Result<(), TransportError>> {
         self.noting_the_write(self.create_queue()).boxed()
     }
@@ -163,16 +174,6 @@ impl ExternalQueue for RabbitMqExternal {
 }
 
 impl RabbitMqExternal {
-    /// This queue, with polls at this interval: where enough queues of its virtual host are polled, they are read
-    /// from a list that is at most half an interval old.
-    #[must_use]
-    pub fn polled_each(self, interval: Duration) -> Self {
-        Self {
-            poll: Some(interval),
-            ..self
-        }
-    }
-
     fn api(&self) -> &Api {
         &self.broker.api
     }
@@ -238,7 +239,7 @@ impl RabbitMqExternal {
         let desired = self.definition.policy_definition(version, queue);
         let policy = self.policy_slot(name, &desired).await?;
         let own_policy = self
-            .own_policy(name, &desired, Some(queue), version, false)
+            .own_policy(name, &desired, Some(queue), version, Purpose::Observe)
             .await?;
         let dead_letters = self.definition.dead_letter_queue();
         let dead_letter_queue = found(self.read_queue(&dead_letters).await?);
@@ -250,7 +251,7 @@ impl RabbitMqExternal {
                 &desired,
                 dead_letter_queue.as_ref(),
                 version,
-                false,
+                Purpose::Observe,
             )
             .await?;
         let dead_letter_bindings = self

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use super::RabbitMqExternal;
 use super::api::Answer;
 use super::definition::{OUR_KEYS, PolicyRecord, QueueDefinition, Version, exact_pattern};
+use super::shared_policies::Purpose;
 use super::undo::Made;
 use crate::transport::TransportError;
 
@@ -90,7 +91,7 @@ impl RabbitMqExternal {
         let slot = self.policy_slot(queue, desired).await?;
         // The shared policy is written first, so that the queue never has none.
         let own = self
-            .own_policy(queue, desired, found, version, true)
+            .own_policy(queue, desired, found, version, Purpose::Write)
             .await?;
         self.put_policy(queue, &own, slot).await
     }
@@ -126,7 +127,7 @@ impl RabbitMqExternal {
         version: Version,
     ) -> Result<Vec<String>, TransportError> {
         let own = self
-            .own_policy(queue, desired, found, version, false)
+            .own_policy(queue, desired, found, version, Purpose::Plan)
             .await?;
         if own.is_empty() && self.definition.policies == PolicyRecord::New {
             return Ok(Vec::new());

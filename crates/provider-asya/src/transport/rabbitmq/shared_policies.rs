@@ -7,24 +7,24 @@
 //! with other settings has a policy of its own, whose priority is higher by one.
 //!
 //! The shared policies contain only settings of the ProviderConfig. A Queue cannot change them, because
-//! they apply to queues of other namespaces.
+//! they apply to queues of other namespaces. A policy that the ProviderConfig does not record as the
+//! provider's is never changed, whatever its name.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use actor::provider_config::PolicyOrigin;
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::RabbitMqExternal;
 use super::api::{Answer, Search};
-use super::definition::{NO_DELIVERY_LIMIT, OUR_KEYS, QueueDefinition, Version, policy_name};
-use super::limited_json::Text;
+use super::definition::{NO_DELIVERY_LIMIT, OUR_KEYS, QueueDefinition, Version};
+use super::listed_queue::ListedQueue;
 use super::shared_policy::{Kind, SharedPolicy};
+use super::shared_record::SharedRecords;
 use crate::text;
 use crate::transport::TransportError;
 
@@ -48,7 +48,21 @@ fn definition(shared: &SharedPolicy, kind: Kind, version: Version) -> Map<String
 
 /// Cache of the shared policies of a broker. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SharedPolicies(Arc<Mutex<BTreeMap<(String, Kind), Cached>>>);
+pub(super) struct SharedPolicies {
+    cached: Arc<Mutex<BTreeMap<(String, Kind), Cached>>>,
+    pub(super) records: SharedRecords,
+}
+
+/// Purpose for which it is asked whether a shared policy is in effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Nothing is written.
+    Observe,
+    /// It is found out whether it will be written, so that it can be recorded before.
+    Plan,
+    /// It is written where it is recorded.
+    Write,
+}
 
 #[derive(Debug, Clone, Copy)]
 struct Cached {
@@ -61,100 +75,6 @@ struct Cached {
 impl Cached {
     fn is_fresh(self) -> bool {
         self.at.elapsed() < if self.may_write { CACHED } else { REFUSED }
-    }
-}
-
-/// A queue of the virtual host, as far as it decides whether a shared policy may be written.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Listed {
-    name: String,
-    #[serde(rename = "type")]
-    kind: String,
-    policy: Option<String>,
-    arguments: Arguments,
-}
-
-/// The arguments of a listed queue.
-#[derive(Debug, Default)]
-struct Arguments {
-    owner: Option<String>,
-    has_dead_letter_exchange: bool,
-}
-
-impl<'de> Deserialize<'de> for Arguments {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ArgumentsVisitor)
-    }
-}
-
-/// Keeps the two arguments that are read. The broker writes none as an empty list.
-struct ArgumentsVisitor;
-
-/// Arguments that are read.
-#[derive(Deserialize)]
-#[serde(field_identifier)]
-enum Argument {
-    #[serde(rename = "x-asya-owner")]
-    Owner,
-    #[serde(rename = "x-dead-letter-exchange")]
-    DeadLetterExchange,
-    #[serde(other)]
-    Other,
-}
-
-impl<'de> Visitor<'de> for ArgumentsVisitor {
-    type Value = Arguments;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("arguments of a queue")
-    }
-
-    fn visit_unit<E>(self) -> Result<Arguments, E> {
-        Ok(Arguments::default())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Arguments, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Arguments::default())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Arguments, A::Error> {
-        let mut arguments = Arguments::default();
-        while let Some(argument) = entries.next_key()? {
-            match argument {
-                Argument::Owner => arguments.owner = entries.next_value::<Text>()?.0,
-                Argument::DeadLetterExchange => {
-                    arguments.has_dead_letter_exchange = entries.next_value::<Text>()?.0.is_some();
-                }
-                Argument::Other => {
-                    entries.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(arguments)
-    }
-}
-
-impl Listed {
-    /// Returns whether the shared policy would change nothing that this queue needs: it has a policy of its own,
-    /// or is ours and is made for the shared one.
-    fn accepts(&self, shared: &SharedPolicy, kind: Kind) -> bool {
-        if shared.kind_of(&self.name) != Some(kind) {
-            return true;
-        }
-        let policy = self.policy.as_deref().unwrap_or_default();
-        if policy.starts_with(&policy_name(&self.name)) {
-            return true;
-        }
-        let owner = self.arguments.owner.as_deref();
-        let is_ours = owner
-            .and_then(|owner| owner.strip_prefix(shared.owner_id.as_str()))
-            .is_some_and(|rest| rest.starts_with('/'));
-        let is_made_for_it = self.kind == "classic"
-            || kind == Kind::DeadLetters
-            || self.arguments.has_dead_letter_exchange;
-        is_ours && is_made_for_it
     }
 }
 
@@ -195,15 +115,14 @@ impl QueueDefinition {
 
 impl RabbitMqExternal {
     /// Returns the settings that `queue` needs in a policy of its own: everything that is desired, or
-    /// nothing if the shared policy has it. `queue_object` is the queue as it was read. With `write`, a
-    /// missing shared policy is written.
+    /// nothing if the shared policy has it. `queue_object` is the queue as it was read.
     pub(super) async fn own_policy(
         &self,
         queue: &str,
         desired: &Map<String, Value>,
         queue_object: Option<&Value>,
         version: Version,
-        write: bool,
+        purpose: Purpose,
     ) -> Result<Map<String, Value>, TransportError> {
         let (Some(kind), Some(shared)) = (
             self.definition.is_covered(queue, desired, version),
@@ -224,7 +143,7 @@ impl RabbitMqExternal {
                 && !own_names.contains(&applied.to_owned())
         });
         let is_shared =
-            is_alone && !is_other && self.is_in_effect(shared, kind, version, write).await?;
+            is_alone && !is_other && self.is_in_effect(shared, kind, version, purpose).await?;
         Ok(if is_shared {
             Map::new()
         } else {
@@ -238,36 +157,62 @@ impl RabbitMqExternal {
         shared: &SharedPolicy,
         kind: Kind,
         version: Version,
-        write: bool,
+        purpose: Purpose,
     ) -> Result<bool, TransportError> {
         // Queues that are created at the same time wait for the first one to write it.
-        let mut all = self.broker.shared_policies.0.lock().await;
+        let mut all = self.broker.shared_policies.cached.lock().await;
         let key = (self.vhost().to_owned(), kind);
         if let Some(cached) = all.get(&key)
             && cached.is_fresh()
-            && (cached.is_in_effect || !write || !cached.may_write)
+            && (cached.is_in_effect || purpose == Purpose::Observe || !cached.may_write)
         {
             return Ok(cached.is_in_effect);
         }
         let body = self.definition.shared_body(shared, kind, version);
         let name = shared.name(kind);
+        let origin = self.shared_origin(shared, &name);
+        let is_recorded = origin == Some(PolicyOrigin::Provider);
         let path = ["policies", self.vhost(), name.as_str()];
         let cached = match self.api().get(&path).await? {
-            Answer::Ok(found) if is_equal(&found, &body) => Cached::new(true, true),
-            Answer::Ok(found) if !has_form(&found, &body) => Cached::new(false, false),
-            _ if !write => Cached::new(false, true),
-            Answer::Ok(_) => {
+            Answer::Ok(found) if is_equal(&found, &body) => {
+                if origin.is_none() {
+                    self.propose_record(&name, PolicyOrigin::Provider);
+                }
+                Cached::new(true, true)
+            }
+            Answer::Ok(found) if !is_recorded || !has_form(&found, &body) => {
+                if origin.is_none() {
+                    self.propose_record(&name, PolicyOrigin::Foreign);
+                }
+                Cached::new(false, false)
+            }
+            Answer::Ok(_) if purpose == Purpose::Write => {
                 self.written(self.api().put(&path, &body).await?)?;
                 Cached::new(true, true)
             }
-            Answer::Created | Answer::NotFound => {
-                let may_write = self.accept_all(shared, kind).await?;
-                if may_write {
-                    self.written(self.api().put(&path, &body).await?)?;
-                    tracing::info!(policy = name, vhost = self.vhost(), "wrote a shared policy");
+            Answer::Ok(_) => Cached::new(false, true),
+            Answer::Created | Answer::NotFound => match purpose {
+                Purpose::Observe => Cached::new(false, true),
+                Purpose::Plan => {
+                    let may_write = is_recorded || self.accept_all(shared, kind).await?;
+                    if may_write && !is_recorded {
+                        self.propose_record(&name, PolicyOrigin::Provider);
+                    }
+                    Cached::new(false, may_write)
                 }
-                Cached::new(may_write, may_write)
-            }
+                Purpose::Write => {
+                    let may_write = is_recorded && self.accept_all(shared, kind).await?;
+                    if may_write {
+                        self.written(self.api().put(&path, &body).await?)?;
+                        tracing::info!(
+                            policy = name,
+                            vhost = self.vhost(),
+                            "wrote a shared policy"
+                        );
+                    }
+                    Cached::new(may_write, may_write || !is_recorded)
+                }
+            },
         };
         all.retain(|_, cached| cached.is_fresh());
         if all.len() < CACHED_MAX {
@@ -279,7 +224,7 @@ impl RabbitMqExternal {
     /// Returns whether the shared policy takes nothing from any queue of the virtual host.
     async fn accept_all(&self, shared: &SharedPolicy, kind: Kind) -> Result<bool, TransportError> {
         let columns = "name,type,policy,arguments";
-        let is_searched = |queue: &Listed| !queue.accepts(shared, kind);
+        let is_searched = |queue: &ListedQueue| !queue.accepts(shared, kind);
         let found = self.api().find_queue(self.vhost(), columns, is_searched);
         let queue = match found.await? {
             Search::NotFound => return Ok(true),
@@ -312,7 +257,7 @@ fn is_equal(found: &Value, body: &Value) -> bool {
         .all(|key| found[key] == body[key])
 }
 
-/// Returns whether a policy of the name may be one that the provider wrote: only its settings differ.
+/// Returns whether a recorded policy still is for the same queues: only its settings differ.
 fn has_form(found: &Value, body: &Value) -> bool {
     let keys = found["definition"].as_object();
     ["pattern", "apply-to"]
@@ -323,70 +268,7 @@ fn has_form(found: &Value, body: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::{DEAD_LETTER_EXCHANGE, OWNER_ARGUMENT};
     use super::*;
-
-    fn shared() -> SharedPolicy {
-        SharedPolicy {
-            owner_id: "east".to_owned(),
-            queue_names: "asya-*".to_owned(),
-            max_receive_count: 20,
-        }
-    }
-
-    #[test]
-    fn a_shared_policy_takes_nothing_from_other_queues() {
-        let dead_letters =
-            json!({OWNER_ARGUMENT: "east/shop/cart", DEAD_LETTER_EXCHANGE: "asya-dlx"});
-        let ours = json!({OWNER_ARGUMENT: "east/shop/cart"});
-        let theirs = json!({OWNER_ARGUMENT: "west/shop/cart", DEAD_LETTER_EXCHANGE: "asya-dlx"});
-        let longer = json!({OWNER_ARGUMENT: "eastern/shop/cart", DEAD_LETTER_EXCHANGE: "asya-dlx"});
-        let cases = [
-            ("new", "asya-cart", "quorum", "", &dead_letters, true),
-            (
-                "older, with a policy",
-                "asya-cart",
-                "quorum",
-                "asya-asya-cart",
-                &ours,
-                true,
-            ),
-            (
-                "older, without dead letters",
-                "asya-cart",
-                "quorum",
-                "",
-                &ours,
-                false,
-            ),
-            ("classic", "asya-cart", "classic", "", &ours, true),
-            ("another owner's", "asya-cart", "quorum", "", &theirs, false),
-            (
-                "a longer owner's",
-                "asya-cart",
-                "quorum",
-                "",
-                &longer,
-                false,
-            ),
-            ("nobody's", "asya-cart", "classic", "", &json!([]), false),
-            ("of another name", "orders", "quorum", "", &json!([]), true),
-            (
-                "dead letters, another policy",
-                "asya-cart-dlq",
-                "quorum",
-                "",
-                &theirs,
-                true,
-            ),
-        ];
-        for (reason, name, kind, policy, arguments, expected) in cases {
-            let queue =
-                json!({"name": name, "type": kind, "policy": policy, "arguments": arguments});
-            let queue: Listed = serde_json::from_value(queue).unwrap();
-            assert_eq!(queue.accepts(&shared(), Kind::Queues), expected, "{reason}");
-        }
-    }
 
     #[test]
     fn only_settings_of_our_form_are_changed() {

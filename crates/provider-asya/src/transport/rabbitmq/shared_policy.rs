@@ -1,5 +1,9 @@
 //! A policy that the queues of one ProviderConfig share: its settings, name and pattern.
 
+use std::collections::BTreeMap;
+
+use actor::provider_config::PolicyOrigin;
+
 use crate::wildcard::is_match;
 
 /// Suffix of dead-letter queues.
@@ -14,6 +18,8 @@ pub struct SharedPolicy {
     pub queue_names: String,
     /// Delivery limit.
     pub max_receive_count: u32,
+    /// Recorded policies of the virtual host, by name.
+    pub records: BTreeMap<String, PolicyOrigin>,
 }
 
 /// Queues to which a policy applies.
@@ -35,11 +41,11 @@ impl SharedPolicy {
         format!("asya:{}:{kind}", self.owner_id)
     }
 
-    /// Returns whether the name is that of a policy of ours.
+    /// Returns whether the name is that of a policy of ours: not of one that is recorded as foreign.
     pub(super) fn is_name(&self, name: &str) -> bool {
-        [Kind::Queues, Kind::DeadLetters]
-            .into_iter()
-            .any(|kind| self.name(kind) == name)
+        let names = [Kind::Queues, Kind::DeadLetters].map(|kind| self.name(kind));
+        names.iter().any(|own| own == name)
+            && self.records.get(name) != Some(&PolicyOrigin::Foreign)
     }
 
     /// The kind of a queue by its name; none where its name is another one.
@@ -71,6 +77,7 @@ mod tests {
             owner_id: "east".to_owned(),
             queue_names: "asya-*".to_owned(),
             max_receive_count: 20,
+            records: BTreeMap::new(),
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) const DELETED_RECENTLY: [&str; 2] = [
     "AWS.SimpleQueueService.QueueDeletedRecently",
 ];
 /// Credentials are wrong or lack a right.
-pub(super) const DENIED: [&str; 12] = [
+pub(super) const DENIED: [&str; 16] = [
     "AccessDenied",
     "AccessDeniedException",
     "AuthFailure",
@@ -21,9 +21,13 @@ pub(super) const DENIED: [&str; 12] = [
     "ExpiredTokenException",
     "InvalidAccessKeyId",
     "InvalidClientTokenId",
+    "IncompleteSignature",
     "InvalidSecurity",
+    "InvalidSignatureException",
     "KmsAccessDenied",
     "KMS.AccessDeniedException",
+    "MissingAuthenticationToken",
+    "MissingAuthenticationTokenException",
     "SignatureDoesNotMatch",
     "UnrecognizedClientException",
 ];

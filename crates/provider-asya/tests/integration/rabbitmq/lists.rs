@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::shared_policies::{make_vhost, sharing};
+use super::shared_policies::{create, make_vhost, sharing};
 use super::{BROKER, COUNTING, found};
 use crate::rig;
 use futures::future::join_all;
@@ -26,8 +26,7 @@ fn queues_are_polled_by_one_list_that_tells_the_same_as_each_queue() {
             .collect();
         let single = Broker::new(broker.api.clone(), COUNTING);
         for definition in &definitions {
-            let queue = single.queue(definition.clone()).unwrap();
-            queue.create().await.unwrap();
+            create(broker, definition).await;
         }
         let queues = || {
             let definitions = definitions.iter().cloned();

@@ -1,8 +1,11 @@
 //! Shared policies on a real broker: each test has a virtual host of its own.
 
+use std::collections::BTreeMap;
+
 use super::{BROKER, COUNTING, found, recorded, wanted};
 use crate::rig;
 use crate::rig::rabbitmq::RabbitMq;
+use actor::provider_config::PolicyOrigin;
 use provider_asya::transport::rabbitmq::definition::{PolicyRecord, QueueDefinition};
 use provider_asya::transport::rabbitmq::shared_policy::SharedPolicy;
 use provider_asya::transport::rabbitmq::{Broker, RabbitMqExternal};
@@ -28,6 +31,7 @@ pub(super) fn sharing(vhost: &str, name: &str, owner: &str) -> QueueDefinition {
         owner_id: owner.to_owned(),
         queue_names: "asya-*".to_owned(),
         max_receive_count: 3,
+        records: BTreeMap::new(),
     });
     definition
 }
@@ -38,16 +42,41 @@ fn external(broker: &RabbitMq, definition: &QueueDefinition) -> RabbitMqExternal
     fresh.queue(definition.clone()).unwrap()
 }
 
-async fn create(broker: &RabbitMq, definition: &QueueDefinition) {
-    external(broker, definition).create().await.unwrap();
+/// Creates the queue as the controller does: what it may write is recorded before.
+pub(super) async fn create(broker: &RabbitMq, definition: &QueueDefinition) {
+    let external = external(broker, definition);
+    record(&external).await;
+    external.create().await.unwrap();
 }
 
-/// Names of all policies of the virtual host, sorted.
+async fn update(broker: &RabbitMq, definition: &QueueDefinition) {
+    let external = external(broker, definition);
+    record(&external).await;
+    external.update().await.unwrap();
+}
+
+async fn record(external: &RabbitMqExternal) {
+    external.names_to_record().await.unwrap();
+    external.shared_policies_recorded(&external.shared_policies_to_record());
+}
+
+/// The definition of a queue whose ProviderConfig records the shared policy so.
+fn with_record(mut definition: QueueDefinition, origin: PolicyOrigin) -> QueueDefinition {
+    let shared = definition.shared.as_mut().unwrap();
+    shared.records.insert(SHARED.to_owned(), origin);
+    definition
+}
+
+/// Names of all policies of the virtual host, sorted, without those that dead-letter queues have from RabbitMQ 4.0.
 async fn policies(broker: &RabbitMq, vhost: &str) -> Vec<String> {
+    let overview = broker.read(&["overview"]).await;
+    let version = overview["rabbitmq_version"].as_str().unwrap();
+    let is_3 = version.starts_with("3.");
     let list = broker.read(&["policies", vhost]).await;
     let names = list.as_array().unwrap().iter();
+    let names = names.map(|policy| policy["name"].as_str().unwrap().to_owned());
     let mut names: Vec<String> = names
-        .map(|policy| policy["name"].as_str().unwrap().to_owned())
+        .filter(|name| is_3 || !name.ends_with(":dead-letters"))
         .collect();
     names.sort();
     names
@@ -140,7 +169,7 @@ fn a_queue_with_other_settings_has_a_policy_of_its_own() {
         // It shares once its settings are the shared ones.
         other.queue.dead_letter.max_receive_count = 3;
         other.policies = PolicyRecord::Recorded([own.clone()].into());
-        external(broker, &other).update().await.unwrap();
+        update(broker, &other).await;
         until_applied(broker, vhost, "asya-b", SHARED).await;
         assert!(!policies(broker, vhost).await.contains(&own));
         until_in_sync(broker, &other).await;
@@ -211,12 +240,12 @@ fn no_policy_is_shared_while_an_older_queue_would_lose_messages_by_it() {
         let mut old = sharing(vhost, "asya-old", "east");
         old.queue.dead_letter.enabled = false;
         old.policies = PolicyRecord::Unrecorded;
-        external(broker, &old).update().await.unwrap();
+        update(broker, &old).await;
         let protected = old.policy_names("asya-old")[0].clone();
         until_applied(broker, vhost, "asya-old", &protected).await;
         let mut new = new;
         new.policies = PolicyRecord::Recorded([own.clone()].into());
-        external(broker, &new).update().await.unwrap();
+        update(broker, &new).await;
         assert_eq!(
             policies(broker, vhost).await,
             [protected, SHARED.to_owned()]
@@ -284,7 +313,7 @@ fn a_foreign_policy_that_matches_leads_to_a_policy_of_its_own() {
         until_in_sync(broker, &ours).await;
         broker.api.delete(&path).await.unwrap();
         ours.policies = PolicyRecord::Recorded([own].into());
-        external(broker, &ours).update().await.unwrap();
+        update(broker, &ours).await;
         assert_eq!(policies(broker, vhost).await, [SHARED]);
     });
 }
@@ -296,37 +325,145 @@ fn a_shared_policy_that_was_deleted_or_changed_is_restored() {
         make_vhost(broker, vhost).await;
         let ours = sharing(vhost, "asya-ours", "east");
         create(broker, &ours).await;
+        let ours = with_record(ours, PolicyOrigin::Provider);
         let path = ["policies", vhost, SHARED];
         let before = broker.read(&path).await;
         broker.api.delete(&path).await.unwrap();
         let drift = found(&external(broker, &ours), Depth::Full).await.drift;
         assert_eq!(drift.len(), 1, "{drift:?}");
-        external(broker, &ours).update().await.unwrap();
+        update(broker, &ours).await;
         assert_eq!(broker.read(&path).await, before);
         let mut changed = before.clone();
         changed["definition"]["delivery-limit"] = json!(1);
         broker.api.put(&path, &changed).await.unwrap();
-        external(broker, &ours).update().await.unwrap();
+        update(broker, &ours).await;
         assert_eq!(broker.read(&path).await, before);
         assert_eq!(policies(broker, vhost).await, [SHARED]);
     });
 }
 
+/// What the provider would write, with changes.
+fn shared_body(changes: &[(&str, Value)]) -> Value {
+    let mut body = json!({"pattern": r"^(?!.*-dlq$)asya\-.*$", "definition": {"delivery-limit": 3},
+        "priority": -1, "apply-to": "queues"});
+    for (key, value) in changes {
+        body[*key] = value.clone();
+    }
+    body
+}
+
 #[test]
-fn a_foreign_policy_with_the_shared_name_is_left_alone() {
+fn a_foreign_policy_with_the_shared_name_survives_create_update_and_delete() {
     BROKER.run(async |broker| {
-        let vhost = "taken";
+        let cases = [
+            (
+                "taken-pattern",
+                shared_body(&[("pattern", json!("^other"))]),
+            ),
+            (
+                "taken-key",
+                shared_body(&[("definition", json!({"max-length": 9}))]),
+            ),
+            (
+                "taken-limit",
+                shared_body(&[("definition", json!({"delivery-limit": 7}))]),
+            ),
+            ("taken-priority", shared_body(&[("priority", json!(5))])),
+        ];
+        for (vhost, theirs) in cases {
+            make_vhost(broker, vhost).await;
+            let path = ["policies", vhost, SHARED];
+            broker.api.put(&path, &theirs).await.unwrap();
+            let before = broker.read(&path).await;
+            let ours = sharing(vhost, "asya-ours", "east");
+            create(broker, &ours).await;
+            assert_eq!(broker.read(&path).await, before, "{vhost}");
+            let own = ours.policy_names("asya-ours")[0].clone();
+            assert_eq!(policies(broker, vhost).await, [own, SHARED.to_owned()]);
+            // As the config would record it, and as before there was a record.
+            for ours in [
+                recorded(with_record(ours.clone(), PolicyOrigin::Foreign)),
+                recorded(ours),
+            ] {
+                update(broker, &ours).await;
+                assert_eq!(broker.read(&path).await, before, "{vhost}");
+            }
+            let ours = recorded(sharing(vhost, "asya-ours", "east"));
+            external(broker, &ours).delete().await.unwrap();
+            assert_eq!(broker.read(&path).await, before, "{vhost}");
+        }
+    });
+}
+
+#[test]
+fn a_shared_policy_from_before_records_is_the_providers_if_it_is_equal() {
+    BROKER.run(async |broker| {
+        let cases = [
+            ("before-equal", shared_body(&[]), PolicyOrigin::Provider),
+            (
+                "before-other",
+                shared_body(&[("definition", json!({"delivery-limit": 7}))]),
+                PolicyOrigin::Foreign,
+            ),
+        ];
+        for (vhost, existing, expected) in cases {
+            make_vhost(broker, vhost).await;
+            let path = ["policies", vhost, SHARED];
+            broker.api.put(&path, &existing).await.unwrap();
+            let old = sharing(vhost, "asya-old", "east");
+            create(broker, &old).await;
+            // Nothing is in memory after a restart.
+            let observed = external(broker, &old);
+            found(&observed, Depth::Full).await;
+            let records = observed.shared_policies_to_record();
+            assert_eq!(records.len(), 1, "{vhost}");
+            assert_eq!(
+                (&*records[0].name, records[0].origin),
+                (SHARED, expected),
+                "{vhost}"
+            );
+            // The ProviderConfig gets another limit.
+            let mut changed = with_record(old, expected);
+            changed.shared.as_mut().unwrap().max_receive_count = 9;
+            changed.queue.dead_letter.max_receive_count = 9;
+            update(broker, &changed).await;
+            let limit = broker.read(&path).await["definition"]["delivery-limit"].clone();
+            let wanted = if expected == PolicyOrigin::Provider {
+                9
+            } else {
+                7
+            };
+            assert_eq!(limit, wanted, "{vhost}");
+        }
+    });
+}
+
+#[test]
+fn an_equal_policy_that_is_recorded_as_foreign_is_never_changed() {
+    BROKER.run(async |broker| {
+        let vhost = "equal-foreign";
         make_vhost(broker, vhost).await;
         let path = ["policies", vhost, SHARED];
-        let theirs = json!({"pattern": "^other", "definition": {"max-length": 9}, "priority": 0,
-            "apply-to": "queues"});
-        broker.api.put(&path, &theirs).await.unwrap();
+        broker.api.put(&path, &shared_body(&[])).await.unwrap();
         let before = broker.read(&path).await;
-        let ours = sharing(vhost, "asya-ours", "east");
+        let ours = with_record(sharing(vhost, "asya-ours", "east"), PolicyOrigin::Foreign);
         create(broker, &ours).await;
-        external(broker, &ours).update().await.unwrap();
-        assert_eq!(broker.read(&path).await, before);
         let own = ours.policy_names("asya-ours")[0].clone();
-        assert_eq!(policies(broker, vhost).await, [own, SHARED.to_owned()]);
+        assert_eq!(
+            policies(broker, vhost).await,
+            [own.clone(), SHARED.to_owned()]
+        );
+        let mut changed = recorded(ours.clone());
+        changed.shared.as_mut().unwrap().max_receive_count = 9;
+        changed.queue.dead_letter.max_receive_count = 9;
+        update(broker, &changed).await;
+        assert_eq!(broker.read(&path).await, before);
+        let queue = until_applied(broker, vhost, "asya-ours", &own).await;
+        assert_eq!(queue["effective_policy_definition"]["delivery-limit"], 9);
+        // Once it is deleted, the name is free.
+        broker.api.delete(&path).await.unwrap();
+        update(broker, &changed).await;
+        let limit = broker.read(&path).await["definition"]["delivery-limit"].clone();
+        assert_eq!(limit, 9);
     });
 }

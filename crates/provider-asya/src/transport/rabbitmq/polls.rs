@@ -40,7 +40,7 @@ const FORGET: u32 = 20;
 
 /// Lists of the virtual hosts of a broker. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ListedQueues(Arc<Mutex<BTreeMap<String, Arc<VirtualHost>>>>);
+pub(super) struct QueueLists(Arc<Mutex<BTreeMap<String, Arc<VirtualHost>>>>);
 
 #[derive(Debug, Default)]
 struct VirtualHost {
@@ -134,7 +134,7 @@ impl VirtualHost {
     }
 }
 
-impl ListedQueues {
+impl QueueLists {
     fn virtual_host(&self, name: &str) -> Arc<VirtualHost> {
         let mut hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if hosts.len() >= VHOSTS_MAX && !hosts.contains_key(name) {
@@ -146,13 +146,23 @@ impl ListedQueues {
 }
 
 impl RabbitMqExternal {
+    /// This queue, with polls at this interval: where enough queues of its virtual host are polled, they are read
+    /// from a list that is at most half an interval old.
+    #[must_use]
+    pub fn polled_each(self, interval: Duration) -> Self {
+        Self {
+            poll: Some(interval),
+            ..self
+        }
+    }
+
     /// Reads a queue for a poll: from a list that is at most half an interval old, where lists are worth their
     /// cost, else by itself. What a list does not contain, and messages without a consumer, are read again.
     pub(super) async fn poll_queue(&self, name: &str) -> Result<Answer, TransportError> {
         let Some(interval) = self.poll else {
             return self.read_queue(name).await;
         };
-        let host = self.broker.listed_queues.virtual_host(self.vhost());
+        let host = self.broker.queue_lists.virtual_host(self.vhost());
         let mut source = host.lock().poll(name, interval, Instant::now());
         if source == Source::List {
             let _reading = host.reading.lock().await;
@@ -227,7 +237,7 @@ impl RabbitMqExternal {
         write: impl Future<Output = Result<(), TransportError>>,
     ) -> Result<(), TransportError> {
         let written = write.await;
-        let host = self.broker.listed_queues.virtual_host(self.vhost());
+        let host = self.broker.queue_lists.virtual_host(self.vhost());
         let dead_letters = self.definition.dead_letter_queue();
         host.lock()
             .written(&[&self.definition.name, &dead_letters], Instant::now());
