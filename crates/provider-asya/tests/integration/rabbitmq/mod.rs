@@ -61,6 +61,12 @@ async fn found(queue: &RabbitMqExternal, depth: Depth) -> ObservedQueue {
     }
 }
 
+/// Policies that the provider wrote, without that of the dead-letter queue: it has one from RabbitMQ 4.0.
+fn of_main_queue(found: &ObservedQueue) -> Vec<&str> {
+    let names = found.policies.iter().flatten().map(String::as_str);
+    names.filter(|name| !name.ends_with("-dlq")).collect()
+}
+
 async fn messages(broker: &RabbitMq, queue: &str) -> usize {
     let list = broker.read(&["queues", "/", queue]).await;
     list["messages"].as_u64().unwrap_or(0).try_into().unwrap()
@@ -303,7 +309,7 @@ fn foreign_policies_survive_create_update_and_delete() {
         queue.update().await.unwrap();
         assert_eq!(broker.read(&path).await, before, "after an update");
         let observed = found(&queue, Depth::Full).await;
-        assert_eq!(observed.policies, Some(vec![second.clone()]));
+        assert_eq!(of_main_queue(&observed), [second.as_str()]);
         queue.delete().await.unwrap();
         assert_eq!(broker.read(&path).await, before, "after deletion");
         assert!(!broker.has(&["policies", "/", second.as_str()]).await);
@@ -326,7 +332,7 @@ fn an_equal_foreign_policy_suffices_and_survives() {
         assert!(!broker.has(&["policies", "/", second.as_str()]).await);
         rig::until("nothing has drifted", || async {
             let found = found(&queue, Depth::Full).await;
-            assert_eq!(found.policies, Some(Vec::new()), "none is recorded");
+            assert_eq!(of_main_queue(&found), [""; 0], "none is recorded");
             found.drift.is_empty().then_some(())
         })
         .await;
