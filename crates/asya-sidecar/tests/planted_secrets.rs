@@ -117,7 +117,7 @@ fn run(environment: &BTreeMap<String, String>, arguments: &[&str]) -> String {
     format!("{output:?}")
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn denied_requests_to_sqs_show_no_key() {
     let service = Denying::start().await;
     let mut environment = environment("a");
@@ -152,7 +152,7 @@ async fn denied_requests_to_sqs_show_no_key() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_spans_and_logs_of_processing_show_no_key() {
     let sqs = Sqs::start().await;
     sqs.queue("a").await;
@@ -188,7 +188,7 @@ async fn messages_spans_and_logs_of_processing_show_no_key() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_login_at_rabbitmq_shows_no_password() {
     let rabbit = Rabbit::start().await;
     let mut environment = rabbit.environment("a");
@@ -214,7 +214,7 @@ async fn a_refused_login_at_rabbitmq_shows_no_password() {
     check("a wrong variable", &run(&environment, &[]));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn denied_requests_to_a_bucket_show_no_key() {
     let service = Denying::start().await;
     let mut environment = BTreeMap::new();
