@@ -82,6 +82,7 @@ impl Linter<'_> {
                     }
                 }
                 Role::Flavor => {
+                    migration::check(document, &mut findings);
                     let rest = flavor::without_ignored(document, &mut findings);
                     fields::check(&rest, &data, Severity::Warning, &mut findings);
                     flavor::label(document, label_is_required, &mut findings);
