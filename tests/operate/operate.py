@@ -11,7 +11,7 @@ def handle(payload):
 
 
 def crash(payload):
-    """Ends the process, until a file of the payload's name is in the folder FIXED."""
-    if not os.path.exists(os.path.join(os.environ["FIXED"], payload["text"])):
+    """Ends the process, until a file of the payload's name is in the folder FIXED, relative to the root."""
+    if not os.path.exists(os.path.join("/", os.environ["FIXED"], payload["text"])):
         os._exit(3)
     return handle(payload)

@@ -44,7 +44,8 @@ impl Fixture {
         }
         let actors = program::repository().join("tests/operate/actors.yaml");
         let actors = fs::read_to_string(actors).unwrap();
-        let actors = actors.replace("{folder}", folder.path().to_str().unwrap());
+        let fixed = folder.path().strip_prefix("/").unwrap();
+        let actors = actors.replace("{folder}", fixed.to_str().unwrap());
         let file = folder.path().join("actors.yaml");
         fs::write(&file, &actors).unwrap();
         let rendered = mesh.render_files(&[&file]);

@@ -190,7 +190,7 @@ fn failures_have_a_status_and_a_remedy_and_leave_no_job() {
 #[test]
 fn a_viewer_sees_the_numbers_of_the_broker() {
     FIXTURE.run(async |fixture| {
-        let arguments = ["top", "works", "crashes", "--interval", "1s", "-o", "json"];
+        let arguments = ["top", "works", "crashes", "--interval", "1", "-o", "json"];
         let output = fixture.asya(User::Viewer, &arguments);
         assert!(output.status.success(), "{}", program::talk(&output));
         let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
