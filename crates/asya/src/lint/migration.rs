@@ -1,7 +1,7 @@
 //! Hints for the forms of the operator and of the charts with claims, which `docs/setup/migration.md`
 //! lists.
 
-use actor::diagnostic::{Code, Severity};
+use actor::diagnostic::{Code, Severity, Source};
 use merge::{FieldPath, Segment};
 use serde_json::Value;
 
@@ -130,15 +130,15 @@ fn hint(documents: &[Document], finding: &Finding) -> Option<&'static str> {
         return None;
     }
     let (old, hint) = FIELDS.iter().find(|(old, _)| matches(old, path))?;
-    let value = value(documents, finding);
-    let is_old = match (old.last()?, value) {
+    let value = || value(documents, finding);
+    let is_old = match *old.last()? {
         // Other values of these fields are wrong for another reason.
-        (&"image", value) => value.is_some_and(Value::is_object),
-        (&"queueNameTemplate", value) => {
-            let text = value.and_then(Value::as_str).unwrap_or_default();
+        "image" => value().is_some_and(Value::is_object),
+        "queueNameTemplate" => {
+            let text = value().and_then(Value::as_str).unwrap_or_default();
             text.contains("{{")
         }
-        (&"formula", value) => names_a_numbered_trigger(value.and_then(Value::as_str)?),
+        "formula" => names_a_numbered_trigger(value().and_then(Value::as_str)?),
         _ => true,
     };
     is_old.then_some(*hint)
@@ -153,7 +153,16 @@ fn matches(old: &[&str], path: &[Segment]) -> bool {
 fn value<'a>(documents: &'a [Document], finding: &Finding) -> Option<&'a Value> {
     let mut documents = documents.iter();
     let path = &finding.place.path;
-    let document = documents.find(|document| document.place(path.clone()) == finding.place)?;
+    let is_of = |document: &&Document| {
+        let place = &finding.place;
+        // Names are compared before positions, which are searched in the document.
+        let is_named =
+            |name: &String| place.source == Some(Source::Actor) && document.object.name() != name;
+        !finding.actor.as_ref().is_some_and(is_named)
+            && document.file == place.file
+            && document.place(path.clone()) == *place
+    };
+    let document = documents.find(is_of)?;
     let keys = path.segments().iter().map(|segment| match segment {
         Segment::Key(key) => Some(key.as_str()),
         Segment::Index(_) => None,
