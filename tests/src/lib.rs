@@ -6,7 +6,8 @@
 //! - [`stack`] has all of it on real parts, [`packages`] and [`installation`] the same from
 //!   packages;
 //! - [`live_actor`] and [`table`] read the state of an actor;
-//! - [`pod`] runs rendered pods as processes, [`mesh`] several actors that send messages to each other.
+//! - [`pod`] runs rendered pods as processes, [`mesh`] several actors that send messages to each other,
+//!   [`kubelet`] the pods that a cluster's controllers create.
 //!
 //! Everything that a test starts listens on loopback and ends with the value that
 //! stands for it.
@@ -17,6 +18,7 @@ pub mod certificates;
 pub mod examples;
 pub mod function;
 pub mod installation;
+pub mod kubelet;
 pub mod live_actor;
 pub mod manifests;
 mod memory_group;

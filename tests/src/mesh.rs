@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kube::Client;
 use serde_json::{Value, json};
@@ -104,6 +104,14 @@ impl Mesh {
     /// # Panics
     /// When something does not start.
     pub async fn start(transport: Transport) -> Self {
+        Self::start_on(Cluster::start(), transport).await
+    }
+
+    /// Like [`start`](Self::start), on another cluster.
+    ///
+    /// # Panics
+    /// When something does not start.
+    pub async fn start_on(cluster: impl Future<Output = Cluster>, transport: Transport) -> Self {
         let moto = async {
             match transport {
                 Transport::Sqs => Some(Moto::start().await),
@@ -111,7 +119,7 @@ impl Mesh {
             }
         };
         let cluster = async {
-            let cluster = Cluster::start().await;
+            let cluster = cluster.await;
             cluster.install_kinds().await;
             cluster
         };
@@ -158,6 +166,7 @@ impl Mesh {
                     let values = serde_json::from_value(object["stringData"].clone());
                     let name = object["metadata"]["name"].as_str().expect("a name");
                     self.secrets.insert(name.to_owned(), values.expect("texts"));
+                    self.apply(&object).await;
                 }
                 _ => self.apply(&object).await,
             }
@@ -175,16 +184,21 @@ impl Mesh {
             .replace("{round}", &flavor.round.to_string());
         let flavors = self.folder.path().join("flavors.yaml");
         fs::write(&flavors, text).expect("a file of flavors");
+        let actors = Path::new("tests/message_path/actors.yaml");
+        self.render_files(&[actors, &flavors])
+    }
+
+    /// Renders the actors of files with their flavors.
+    ///
+    /// # Panics
+    /// When they cannot be rendered.
+    pub fn render_files(&self, files: &[&Path]) -> BTreeMap<String, Rendered> {
         let platform = self.folder.path().join("platform.yaml");
-        let [flavors, platform] = [flavors, platform].map(|path| path.display().to_string());
-        let output = program::asya(&[
-            "render",
-            "tests/message_path/actors.yaml",
-            "-e",
-            &flavors,
-            "-e",
-            &platform,
-        ]);
+        let files = files.iter().copied().chain([platform.as_path()]);
+        let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
+        let mut arguments = vec!["render"];
+        arguments.extend(files.iter().map(String::as_str));
+        let output = program::asya(&arguments);
         assert!(output.status.success(), "{}", program::talk(&output));
         let mut rendered = BTreeMap::new();
         for mut object in program::documents(&output) {
@@ -273,6 +287,11 @@ impl Mesh {
         }
     }
 
+    /// The cluster.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
     /// The provider's log, for a test that fails.
     pub fn log(&self) -> String {
         self.provider
@@ -281,7 +300,11 @@ impl Mesh {
             .unwrap_or_default()
     }
 
-    async fn apply(&self, object: &Value) {
+    /// Applies an object.
+    ///
+    /// # Panics
+    /// When the API server refuses it.
+    pub async fn apply(&self, object: &Value) {
         let applied = objects::apply(&self.client, object).await;
         applied.unwrap_or_else(|error| panic!("{error}: {object}"));
     }

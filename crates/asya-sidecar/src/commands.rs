@@ -44,6 +44,10 @@ pub(crate) enum Command {
         next: Vec<String>,
     },
     /// Prints the first messages of a queue, one JSON line each; they stay in it
+    ///
+    /// The messages are received and returned. On a RabbitMQ quorum queue that counts as one delivery
+    /// of each, on SQS as one receive: a message of the actor's own queue that reaches maxReceiveCount
+    /// becomes a dead letter. Meanwhile the actor does not get these messages.
     Peek {
         /// The actor whose queue it is [default: the pod's own]
         #[arg(long)]

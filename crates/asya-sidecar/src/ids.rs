@@ -52,7 +52,8 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> String {
 }
 
 /// A random id, in the form of a UUID (version 4).
-pub(crate) fn random() -> String {
+#[must_use]
+pub fn random() -> String {
     let mut bytes = fastrand::u128(..).to_be_bytes();
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;

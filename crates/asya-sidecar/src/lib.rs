@@ -11,7 +11,7 @@ pub mod envelope;
 pub mod failure;
 pub mod gateway;
 mod http_client;
-mod ids;
+pub mod ids;
 pub mod metrics;
 #[cfg(feature = "otlp")]
 pub mod otlp;

@@ -53,6 +53,7 @@ pub(crate) mod kubernetes;
 pub mod lint;
 mod nearest;
 pub mod operate;
+mod ordered;
 pub mod printer;
 pub mod progress;
 pub mod remote;

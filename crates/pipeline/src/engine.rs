@@ -3,23 +3,21 @@
 
 use std::collections::HashMap;
 
-use function_kit::value::{json_to_struct, struct_to_json};
+use function_kit::value::json_to_struct;
 use function_proto::v1::{
-    Capability, MatchLabels, RequestMeta, Requirements, Resource, ResourceSelector, Resources,
+    Capability, MatchLabels, RequestMeta, Requirements, ResourceSelector, Resources,
     Result as FunctionResult, RunFunctionRequest, RunFunctionResponse, Schema, SchemaSelector,
     Severity, State, Status, Target, resource_selector::Match,
 };
 use pbjson_types::Struct;
-use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::composition::{Bootstrap, Composition, Step};
 use super::conditions::Condition;
 use super::event::Event;
 use super::functions::Functions;
-use super::names::hex;
 use super::schemas::Schemas;
 use super::store::Store;
+use super::tag::tag;
 
 /// Calls of one function after the first. Source: `MaxRequirementsIterations` of
 /// Crossplane 2.3.
@@ -308,48 +306,6 @@ fn event(step: &str, result: &FunctionResult) -> Event {
             Event::warning(reason, format!("Pipeline step {step:?}: {message}"))
         }
     }
-}
-
-/// The hash of the request, equal for equal requests: maps of a message have no order, those of a
-/// JSON document do.
-fn tag(request: &RunFunctionRequest) -> String {
-    let resource = |resource: &Resource| {
-        let object = resource.resource.as_ref().map(struct_to_json);
-        json!([object, resource.ready])
-    };
-    let state = |state: &Option<State>| {
-        let state = state.as_ref()?;
-        let composed = state.resources.iter();
-        let composed: Map<String, Value> = composed
-            .map(|(name, composed)| (name.clone(), resource(composed)))
-            .collect();
-        Some(json!([state.composite.as_ref().map(resource), composed]))
-    };
-    let resources = |fetched: &HashMap<String, Resources>| -> Map<String, Value> {
-        let items = |resources: &Resources| resources.items.iter().map(resource).collect();
-        let fetched = fetched.iter();
-        fetched
-            .map(|(key, resources)| (key.clone(), items(resources)))
-            .collect()
-    };
-    let schemas: Map<String, Value> = request
-        .required_schemas
-        .iter()
-        .map(|(key, schema)| {
-            let schema = schema.openapi_v3.as_ref().map(struct_to_json);
-            (key.clone(), json!(schema))
-        })
-        .collect();
-    let document = json!([
-        state(&request.observed),
-        state(&request.desired),
-        request.input.as_ref().map(struct_to_json),
-        request.context.as_ref().map(struct_to_json),
-        resources(&request.extra_resources),
-        resources(&request.required_resources),
-        schemas,
-    ]);
-    hex(&Sha256::digest(document.to_string()))
 }
 
 fn unknown_function(step: &Step) -> EngineError {

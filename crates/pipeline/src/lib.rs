@@ -20,6 +20,7 @@ mod names;
 mod object;
 mod schemas;
 mod store;
+mod tag;
 mod xrd;
 
 #[cfg(test)]

@@ -27,6 +27,9 @@ const CONTROLLERS: [&str; 3] = [
 /// Controllers that create pods of workloads.
 const WORKLOADS: [&str; 2] = ["deployment-controller", "replicaset-controller"];
 
+/// The controller that creates pods of Jobs.
+const JOBS: &str = "job-controller";
+
 /// The controller that aggregates roles, as Crossplane's are.
 const AGGREGATION: &str = "clusterrole-aggregation-controller";
 
@@ -55,6 +58,11 @@ impl Cluster {
         let processes = node::start(client, &cluster.kubeconfig(), cluster.folder()).await;
         cluster.processes.extend(processes);
         cluster
+    }
+
+    /// Starts a cluster without nodes, in which Deployments and Jobs get pods.
+    pub async fn start_with_workloads() -> Self {
+        Self::start_with(&[WORKLOADS[0], WORKLOADS[1], JOBS]).await
     }
 
     async fn start_with(controllers: &[&str]) -> Self {
@@ -180,6 +188,11 @@ impl Cluster {
             self.port,
             &json!({ "token": token }),
         )
+    }
+
+    /// Certificate and key of a server on 127.0.0.1, of the cluster's own authority.
+    pub fn serving_certificate(&self) -> [PathBuf; 2] {
+        ["apiserver.crt", "apiserver.key"].map(|file| self.folder.path().join(file))
     }
 
     /// Returns the folder with the data and logs of its processes.

@@ -140,9 +140,14 @@ impl Life {
 /// # Panics
 /// When it fails.
 pub(super) fn run(process: &Process, folder: &Path) {
-    let status = spawn(process, folder).wait();
-    let status = status.expect("the process can be waited for");
+    let status = status(process, folder);
     assert!(status.success(), "{}: {status}", process.name);
+}
+
+/// Runs a process to its end.
+pub(super) fn status(process: &Process, folder: &Path) -> ExitStatus {
+    let status = spawn(process, folder).wait();
+    status.expect("the process can be waited for")
 }
 
 /// Output is added to what earlier processes of the container wrote.

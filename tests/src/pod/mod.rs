@@ -65,6 +65,31 @@ impl Ending {
     }
 }
 
+/// Runs the one container of a pod to its end, without restarts, in a folder that is made for it. Its
+/// output is in the folder as that of [`Pod`].
+///
+/// # Panics
+/// If the pod has several containers, or asks for something that the rig does not have.
+pub fn run_once(
+    name: &str,
+    spec: &Value,
+    images: &Images,
+    secrets: &Secrets,
+    folder: &Path,
+) -> impl Future<Output = ExitStatus> + Send + use<> {
+    let folder = folder.join(name);
+    let volumes = template::make_volumes(&folder, spec, &[]);
+    let [container] = template::items(&spec["containers"]) else {
+        panic!("{name} has one container");
+    };
+    let mounts = template::mounts(container, &volumes);
+    let process = template::process(container, &mounts, images, secrets);
+    async move {
+        let ending = tokio::task::spawn_blocking(move || container::status(&process, &folder));
+        ending.await.expect("nobody ends the wait")
+    }
+}
+
 impl Pod {
     /// Starts all containers of a pod template in a folder that is made for it. `ConfigMap`s are taken from
     /// the `rendered` objects.
@@ -82,10 +107,12 @@ impl Pod {
         let spec = &template["spec"];
         let folder = folder.join(name);
         let volumes = template::make_volumes(&folder, spec, rendered);
-        let unsupported = ["hostNetwork", "restartPolicy"];
-        for field in unsupported {
-            assert!(spec[field].is_null(), "{name}: the rig knows no {field}");
-        }
+        assert!(
+            spec["hostNetwork"].is_null(),
+            "{name}: the rig knows no hostNetwork"
+        );
+        let restarts = spec["restartPolicy"].as_str().unwrap_or("Always");
+        assert_eq!(restarts, "Always", "{name}: processes are started again");
         for container in template::items(&spec["initContainers"]) {
             let mounts = template::mounts(container, &volumes);
             let process = template::process(container, &mounts, images, secrets);

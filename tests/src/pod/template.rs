@@ -51,10 +51,11 @@ pub(super) fn process(
     }
     let image = images.get(&text(&container["image"]));
     let image = image.unwrap_or_else(|| panic!("{name}: no image {}", container["image"]));
+    let environment = environment(container, mounts, secrets);
     let mut command: Vec<String> = items(&container["command"])
         .iter()
         .chain(items(&container["args"]))
-        .map(|part| moved(&text(part), mounts))
+        .map(|part| moved(&argument(&text(part), &environment), mounts))
         .collect();
     let program = if items(&container["command"]).is_empty() {
         let entry_point = image.entry_point.clone();
@@ -65,7 +66,7 @@ pub(super) fn process(
     Process {
         program,
         arguments: command,
-        environment: environment(container, mounts, secrets),
+        environment,
         working_directory: image.folder.clone(),
         name,
     }
@@ -116,6 +117,15 @@ fn expanded(text: &str, environment: &BTreeMap<String, String>) -> String {
     expanded
 }
 
+/// An argument as a kubelet expands it: `$(NAME)` is replaced where `NAME` is set, and `$$` is `$`.
+fn argument(text: &str, environment: &BTreeMap<String, String>) -> String {
+    let mut parts = text.split("$$");
+    let first = expanded(parts.next().unwrap_or_default(), environment);
+    parts.fold(first, |all, part| {
+        format!("{all}${}", expanded(part, environment))
+    })
+}
+
 /// Makes the volumes of a pod below its folder; by name, where each is.
 pub(super) fn make_volumes(
     folder: &Path,
@@ -127,7 +137,8 @@ pub(super) fn make_volumes(
         let name = text(&volume["name"]);
         let place = folder.join("volumes").join(&name);
         fs::create_dir_all(&place).expect("a folder for a volume");
-        if volume["emptyDir"].is_null() {
+        // The API server adds a projected volume with a token, which nothing here reads.
+        if volume["emptyDir"].is_null() && volume["projected"].is_null() {
             let wanted = &volume["configMap"];
             let config_map = rendered
                 .iter()

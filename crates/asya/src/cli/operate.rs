@@ -124,8 +124,14 @@ pub struct DeadLetters {
 #[derive(Debug, Subcommand)]
 pub enum DeadLettersCommand {
     /// Show a table of dead letters; they stay
+    ///
+    /// They are received and returned, which the broker counts as a delivery of each. Dead-letter queues of
+    /// the provider have no delivery limit; a queue with one would drop its messages after that many reads.
     List(Peek),
     /// Print dead letters as JSON; they stay
+    ///
+    /// They are received and returned, which the broker counts as a delivery of each. Dead-letter queues of
+    /// the provider have no delivery limit; a queue with one would drop its messages after that many reads.
     Peek(Peek),
     /// Move dead letters back to the actor's queue
     Requeue(Selected),

@@ -8,7 +8,8 @@ use pipeline::Object;
 
 use crate::cli::{Graph as Arguments, GraphForm};
 use crate::graph::{Actor, Graph, dot, json, live, mermaid, rendered, tree};
-use crate::inputs::{self, InputError, Summary, live_objects, routes};
+use crate::inputs::{self, Case, InputError, Summary, live_objects, routes};
+use crate::ordered;
 use crate::printer::Printer;
 
 use super::{ExitStatus, failed, functions, refuse, refuse_all, unusable};
@@ -74,11 +75,16 @@ fn of_files(arguments: &Arguments, printer: &Printer) -> Result<Option<Read>, In
     };
     let mut actors = Vec::new();
     let mut ends = None;
-    for case in loaded.cases {
-        match case.inputs {
-            Ok(inputs) => {
-                ends = ends.or_else(|| end_actors(&inputs.required));
-                actors.push(rendered(&inputs, &functions));
+    let work = |case: Case| {
+        let inputs = case.inputs?;
+        let ends = end_actors(&inputs.required);
+        Ok::<_, InputError>((rendered(&inputs, &functions), ends))
+    };
+    for result in ordered::all(loaded.cases, work) {
+        match result {
+            Ok((actor, own)) => {
+                ends = ends.or(own);
+                actors.push(actor);
             }
             Err(error) => status = status.max(refuse(&error, printer)),
         }

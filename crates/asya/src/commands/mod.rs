@@ -117,20 +117,3 @@ fn functions(printer: &Printer) -> Option<Functions> {
         .inspect_err(|error| printer.error(report(error)))
         .ok()
 }
-
-/// Runs a command on each XR. All run, also after a failure; returns the worst status.
-fn each<T>(
-    cases: impl IntoIterator<Item = (String, Result<T, InputError>)>,
-    printer: &Printer,
-    mut command: impl FnMut(&str, T) -> io::Result<ExitStatus>,
-) -> io::Result<ExitStatus> {
-    let mut worst = ExitStatus::Success;
-    for (name, case) in cases {
-        let status = match case {
-            Ok(case) => command(&name, case)?,
-            Err(error) => refuse(&error, printer),
-        };
-        worst = worst.max(status);
-    }
-    Ok(worst)
-}

@@ -2,17 +2,19 @@
 
 use std::io;
 
+use actor::yaml::YamlError;
 use serde_json::Value;
 
 use crate::cli::{Render, RenderForm};
-use crate::inputs;
+use crate::inputs::{self, InputError};
+use crate::ordered;
 use crate::printer::Printer;
 use crate::visible::yaml_stream;
 use pipeline::{EngineError, Include, Inputs, RenderError, Rendered, render};
 
 use super::foreign::{Skipped, with_foreign};
 use super::watch::repeat;
-use super::{ExitStatus, each, failed, functions, refuse_all, unusable};
+use super::{ExitStatus, failed, functions, refuse, refuse_all, unusable};
 
 pub(super) fn run(arguments: Render, printer: &Printer) -> io::Result<ExitStatus> {
     if !arguments.watch {
@@ -62,19 +64,24 @@ fn once(arguments: Render, printer: &Printer) -> io::Result<ExitStatus> {
             .map(|inputs| skipped.without_unknown(inputs, &functions, printer));
         (it.name, inputs)
     });
+    let work = |(name, inputs): (String, Result<Inputs, InputError>)| {
+        let result = inputs.map(|inputs| {
+            let rendered = render(&inputs, &functions);
+            let output = rendered.map(|rendered| Output::of(&inputs, rendered, include, form));
+            (inputs, output)
+        });
+        (name, result)
+    };
     let mut list = Vec::new();
-    let mut status = each(cases, printer, |name, inputs| {
-        let documents = match render(&inputs, &functions) {
-            Ok(rendered) => documents(name, &inputs, rendered, include, printer),
-            Err(error) => return Ok(fail(name, &inputs, &error, printer)),
+    let mut status = ExitStatus::Success;
+    ordered::ordered(cases, work, |(name, result)| {
+        let of_case = match result {
+            Ok((_, Ok(output))) => output.write(&name, &mut list, printer)?,
+            Ok((inputs, Err(error))) => fail(&name, &inputs, &error, printer),
+            Err(error) => refuse(&error, printer),
         };
-        match form {
-            RenderForm::Yaml => write(name, &documents, printer),
-            RenderForm::Json => {
-                list.extend(documents);
-                Ok(ExitStatus::Success)
-            }
-        }
+        status = status.max(of_case);
+        Ok::<(), io::Error>(())
     })?;
     if form == RenderForm::Json {
         match serde_json::to_string_pretty(&list) {
@@ -86,28 +93,45 @@ fn once(arguments: Render, printer: &Printer) -> io::Result<ExitStatus> {
     Ok(status.max(unread))
 }
 
-fn documents(
-    name: &str,
-    inputs: &Inputs,
-    rendered: Rendered,
-    include: Include,
-    printer: &Printer,
-) -> Vec<Value> {
-    for resource in &rendered.deleted {
-        printer.note(format_args!(
-            "{name}: observed {resource:?} is no longer desired: Crossplane would delete it"
-        ));
-    }
-    rendered.documents(&inputs.composite, include)
+/// The output of one XR.
+struct Output {
+    /// Observed resources that are no longer desired.
+    deleted: Vec<String>,
+    content: Content,
 }
 
-fn write(name: &str, documents: &[Value], printer: &Printer) -> io::Result<ExitStatus> {
-    match yaml_stream(documents) {
-        Ok(text) => printer.data(&text).map(|()| ExitStatus::Success),
-        Err(error) => {
-            printer.error(format_args!("{name}: {error}"));
-            Ok(ExitStatus::Error)
+enum Content {
+    Yaml(Result<String, YamlError>),
+    Json(Vec<Value>),
+}
+
+impl Output {
+    fn of(inputs: &Inputs, rendered: Rendered, include: Include, form: RenderForm) -> Self {
+        let deleted = rendered.deleted.clone();
+        let documents = rendered.documents(&inputs.composite, include);
+        let content = match form {
+            RenderForm::Yaml => Content::Yaml(yaml_stream(&documents)),
+            RenderForm::Json => Content::Json(documents),
+        };
+        Self { deleted, content }
+    }
+
+    /// Writes YAML; JSON is added to the list.
+    fn write(self, name: &str, list: &mut Vec<Value>, printer: &Printer) -> io::Result<ExitStatus> {
+        for resource in &self.deleted {
+            printer.note(format_args!(
+                "{name}: observed {resource:?} is no longer desired: Crossplane would delete it"
+            ));
         }
+        match self.content {
+            Content::Yaml(Ok(text)) => printer.data(&text)?,
+            Content::Yaml(Err(error)) => {
+                printer.error(format_args!("{name}: {error}"));
+                return Ok(ExitStatus::Error);
+            }
+            Content::Json(documents) => list.extend(documents),
+        }
+        Ok(ExitStatus::Success)
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &Run, printer: &Printer) -> io::Result<ExitStatus> 
     }
     match end {
         Ok(End::Done(totals)) => {
-            if totals.messages == 0 && arguments.reads_messages() {
+            if totals.messages == 0 && totals.calls == 0 && arguments.reads_messages() {
                 printer.hint("give messages with --send, or as lines of JSON on standard input");
             }
             printer.summary(totals);

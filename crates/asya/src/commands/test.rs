@@ -5,6 +5,7 @@ use std::io;
 use crate::actor_test::{Outcome, json, junit, lines, run as run_test};
 use crate::cli::{Test, TestForm};
 use crate::inputs::{LoadedTest, actor_tests, files_of_tests};
+use crate::ordered;
 use crate::printer::Printer;
 
 use super::watch::repeat;
@@ -40,18 +41,22 @@ fn once(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus> {
         _ => ExitStatus::Error,
     };
     let mut outcomes: Vec<Outcome> = Vec::new();
-    for LoadedTest { test, inputs } in loaded.tests.into_iter().filter(is_asked_for) {
-        match inputs {
-            Ok(inputs) => {
-                let progress = printer.progress(&test.name);
-                let outcome = run_test(test, &inputs, &functions);
-                drop(progress);
+    let progress = printer.progress("running the cases");
+    let work = |LoadedTest { test, inputs }| match inputs {
+        Ok(inputs) => Ok(run_test(test, &inputs, &functions)),
+        Err(error) => Err((test, error)),
+    };
+    let ran = ordered::all(loaded.tests.into_iter().filter(is_asked_for), work);
+    drop(progress);
+    for result in ran {
+        match result {
+            Ok(outcome) => {
                 if !outcome.failures.is_empty() {
                     status = status.max(ExitStatus::Failure);
                 }
                 outcomes.push(outcome);
             }
-            Err(error) => {
+            Err((test, error)) => {
                 printer.error(format_args!(
                     "{}: {}: {error}",
                     test.file.display(),

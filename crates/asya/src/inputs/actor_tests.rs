@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use actor::names::PLATFORM;
 use actor::yaml::{Position, Positions};
@@ -82,8 +83,9 @@ pub fn actor_tests(
         ..LoadedTests::default()
     };
     let mut cases = BTreeMap::new();
+    let mut read = Files::default();
     for document in documents.all().filter(|it| it.role() == Role::Test) {
-        match test(document, namespace) {
+        match test(document, namespace, &mut read) {
             // In the order of files, whichever group they are in.
             Ok(test) => {
                 let position = document.positions.of(&FieldPath::default());
@@ -122,7 +124,11 @@ pub fn files_of_tests(paths: &[PathBuf], recursive: bool) -> Vec<PathBuf> {
     named
 }
 
-fn test(document: &documents::Document, namespace: &str) -> Result<LoadedTest, InputError> {
+fn test(
+    document: &documents::Document,
+    namespace: &str,
+    read: &mut Files,
+) -> Result<LoadedTest, InputError> {
     let file = &document.file;
     let problem = |path: FieldPath, problem: String| InputError::Case {
         path: file.clone(),
@@ -139,7 +145,7 @@ fn test(document: &documents::Document, namespace: &str) -> Result<LoadedTest, I
         let message = "nothing is expected: give objects, absent, spec, error or warnings";
         return Err(problem(["expect"].into(), message.to_owned()));
     }
-    let inputs = inputs(&case, file, &document.positions, namespace);
+    let inputs = inputs(&case, file, &document.positions, namespace, read);
     Ok(LoadedTest {
         test: ActorTest {
             name: case.name,
@@ -168,6 +174,7 @@ fn inputs(
     file: &Path,
     positions: &Positions,
     namespace: &str,
+    read: &mut Files,
 ) -> Result<Inputs, InputError> {
     let folder = file.parent().unwrap_or_else(|| Path::new(""));
     let mut required = Sources::default();
@@ -224,8 +231,8 @@ fn inputs(
     single(
         &documents,
         &actor,
-        required.objects()?,
-        observed.objects()?,
+        required.objects(read)?,
+        observed.objects(read)?,
         namespace,
     )
 }
@@ -233,6 +240,9 @@ fn inputs(
 fn object(document: &Value) -> Object {
     document.as_object().cloned().unwrap_or_default().into()
 }
+
+/// Objects of files that were read for an earlier case: many cases name the same flavors.
+type Files = BTreeMap<Vec<PathBuf>, Vec<Arc<Object>>>;
 
 /// Objects that a case contains, and paths that it names.
 #[derive(Debug, Default)]
@@ -257,12 +267,18 @@ impl Sources {
     }
 
     /// Its own objects, and those of the paths that it names.
-    fn objects(self) -> Result<Vec<Object>, InputError> {
+    fn objects(self, read: &mut Files) -> Result<Vec<Arc<Object>>, InputError> {
+        let own = self.objects.into_iter().map(Arc::new);
+        if let Some(objects) = read.get(&self.paths) {
+            return Ok(objects.iter().cloned().chain(own).collect());
+        }
         let mut documents = Documents::read(&self.paths, false);
         if let Some(error) = documents.errors.pop() {
             return Err(error);
         }
-        let read = documents.into_objects();
-        Ok(read.chain(self.objects).collect())
+        let objects: Vec<Arc<Object>> = documents.into_objects().map(Arc::new).collect();
+        let all = objects.iter().cloned().chain(own).collect();
+        read.insert(self.paths, objects);
+        Ok(all)
     }
 }

@@ -384,15 +384,16 @@ fn context(arguments: &Arguments) -> Result<Map<String, Value>, InputError> {
 pub(super) fn single(
     documents: &Documents,
     actor: &Document,
-    required: Vec<Object>,
-    observed: Vec<Object>,
+    required: Vec<Arc<Object>>,
+    observed: Vec<Arc<Object>>,
     namespace: &str,
 ) -> Result<Inputs, InputError> {
+    let observed: Vec<Object> = observed.into_iter().map(Arc::unwrap_or_clone).collect();
     let group = documents.groups.first().unwrap_or(&documents.shared);
     let shared = Shared {
         namespace,
         compositions: Compositions::default(),
-        required: required.into_iter().map(Arc::new).collect(),
+        required,
         observed: (!observed.is_empty()).then_some(observed),
         schemas: None,
         xrds: Xrds::default(),

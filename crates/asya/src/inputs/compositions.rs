@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use actor::{GROUP, KIND, VERSION};
 use serde_json::Value;
@@ -139,8 +140,15 @@ pub fn built_in_compositions() -> Result<[Object; 2], InputError> {
 /// Name in place of a file, for built-in documents.
 const PLACE: &str = "the built-in Composition";
 
-fn read_built_in(text: &str) -> Result<Composition, InputError> {
-    read(Path::new(PLACE), &document(text)?, &BTreeMap::new())
+fn read_built_in(text: &'static str) -> Result<Composition, InputError> {
+    // Read once: a file may have thousands of actors.
+    static READ: [OnceLock<Composition>; 2] = [const { OnceLock::new() }; 2];
+    let place = &READ[usize::from(text == BUILT_IN_LEGACY)];
+    if let Some(composition) = place.get() {
+        return Ok(composition.clone());
+    }
+    let composition = read(Path::new(PLACE), &document(text)?, &BTreeMap::new())?;
+    Ok(place.get_or_init(|| composition).clone())
 }
 
 fn document(text: &str) -> Result<Object, InputError> {

@@ -183,15 +183,19 @@ fn grace_periods(
     let bound = rendered
         .iter()
         .filter_map(|it| Some((it.document, it.binding.as_ref()?)));
+    let mut named: BTreeMap<(&str, &str), Vec<&Document>> = BTreeMap::new();
+    for document in documents {
+        let key = (document.object.kind(), document.object.name());
+        named.entry(key).or_default().push(document);
+    }
     for (actor, binding) in bound {
+        let same = named.get(&(binding.kind.as_str(), binding.name.as_str()));
         let is_target = |it: &&Document| {
             let object = &it.object;
             group_of(object.api_version()) == group_of(&binding.api_version)
-                && object.kind() == binding.kind
-                && object.name() == binding.name
                 && namespace_of(it, namespace) == namespace_of(actor, namespace)
         };
-        for target in documents.iter().filter(is_target) {
+        for target in same.into_iter().flatten().copied().filter(is_target) {
             let Some(pod) = target.get(&["spec", "template", "spec"]) else {
                 continue;
             };

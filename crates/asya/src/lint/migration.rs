@@ -1,7 +1,7 @@
 //! Hints for the forms of the operator and of the charts with claims, which `docs/setup/migration.md`
 //! lists.
 
-use actor::diagnostic::{Code, Severity};
+use actor::diagnostic::{Code, Severity, Source};
 use merge::{FieldPath, Segment};
 use serde_json::Value;
 
@@ -96,6 +96,18 @@ const QUEUE_STATUS: [(&str, &str); 2] = [
     ("queueIdentifier", "read status.queue.name"),
 ];
 
+/// ServiceAccount of all actors of a namespace, which the charts create.
+const SHARED_ACCOUNT: &str = "asya-actors";
+
+/// Paths of a ServiceAccount's name below `spec` of an actor or `data` of a flavor.
+const ACCOUNTS: [&[&str]; 2] = [
+    &["serviceAccountName"],
+    &["workload", "template", "spec", "serviceAccountName"],
+];
+
+/// Owners of labels that no user sets on an actor for its pods.
+const SYSTEM_LABELS: [&str; 3] = ["asya.sh", "crossplane.io", "kubernetes.io"];
+
 /// Sets the help of findings about an old form.
 pub(super) fn add_hints(documents: &[Document], findings: &mut [Finding]) {
     for finding in findings {
@@ -118,15 +130,15 @@ fn hint(documents: &[Document], finding: &Finding) -> Option<&'static str> {
         return None;
     }
     let (old, hint) = FIELDS.iter().find(|(old, _)| matches(old, path))?;
-    let value = value(documents, finding);
-    let is_old = match (old.last()?, value) {
+    let value = || value(documents, finding);
+    let is_old = match *old.last()? {
         // Other values of these fields are wrong for another reason.
-        (&"image", value) => value.is_some_and(Value::is_object),
-        (&"queueNameTemplate", value) => {
-            let text = value.and_then(Value::as_str).unwrap_or_default();
+        "image" => value().is_some_and(Value::is_object),
+        "queueNameTemplate" => {
+            let text = value().and_then(Value::as_str).unwrap_or_default();
             text.contains("{{")
         }
-        (&"formula", value) => names_a_numbered_trigger(value.and_then(Value::as_str)?),
+        "formula" => names_a_numbered_trigger(value().and_then(Value::as_str)?),
         _ => true,
     };
     is_old.then_some(*hint)
@@ -141,7 +153,16 @@ fn matches(old: &[&str], path: &[Segment]) -> bool {
 fn value<'a>(documents: &'a [Document], finding: &Finding) -> Option<&'a Value> {
     let mut documents = documents.iter();
     let path = &finding.place.path;
-    let document = documents.find(|document| document.place(path.clone()) == finding.place)?;
+    let is_of = |document: &&Document| {
+        let place = &finding.place;
+        // Names are compared before positions, which are searched in the document.
+        let is_named =
+            |name: &String| place.source == Some(Source::Actor) && document.object.name() != name;
+        !finding.actor.as_ref().is_some_and(is_named)
+            && document.file == place.file
+            && document.place(path.clone()) == *place
+    };
+    let document = documents.find(is_of)?;
     let keys = path.segments().iter().map(|segment| match segment {
         Segment::Key(key) => Some(key.as_str()),
         Segment::Index(_) => None,
@@ -158,11 +179,81 @@ fn names_a_numbered_trigger(formula: &str) -> bool {
     })
 }
 
-/// Reports old forms of an actor that no other check finds.
-pub(super) fn check(actor: &Document, findings: &mut Vec<Finding>) {
-    if actor.role() != Role::Actor || actor.is_legacy() {
-        return;
+/// Reports old forms of an actor or a flavor that no other check finds.
+pub(super) fn check(document: &Document, findings: &mut Vec<Finding>) {
+    findings.extend(shared_account(document));
+    if document.role() == Role::Actor {
+        findings.extend(labels(document));
+        if !document.is_legacy() {
+            unreported(document, findings);
+        }
     }
+}
+
+/// The name of the charts' ServiceAccount.
+fn shared_account(document: &Document) -> Option<Finding> {
+    let root = match document.role() {
+        Role::Actor => "spec",
+        Role::Flavor => "data",
+        _ => return None,
+    };
+    let paths = ACCOUNTS.map(|path| [&[root], path].concat());
+    let path = paths.into_iter().find(|path| {
+        document
+            .get(path)
+            .is_some_and(|name| name == SHARED_ACCOUNT)
+    })?;
+    let message = format!(
+        "ServiceAccount {SHARED_ACCOUNT:?} belongs to the charts with claims, and is deleted with them"
+    );
+    let help = "create it with the annotation of its role, or remove the field: actors then get ServiceAccount asya-<actor> with the role of the platform's actorRoleArn";
+    let path: FieldPath = path.into_iter().collect();
+    Some(Finding {
+        help: Some(help.to_owned()),
+        ..document.finding(Severity::Info, Code::OtherEffect, path, message)
+    })
+}
+
+/// Labels that were on the pods of an actor. Only of actors that adopt a queue: others never had other
+/// pods.
+fn labels(actor: &Document) -> Option<Finding> {
+    let adopts = actor.get(&["spec", "queue", "adopt"]) == Some(&Value::Bool(true));
+    let labels = actor.get(&["metadata", "labels"])?.as_object()?;
+    let is_of_system = |label: &str| {
+        let (owner, _) = label.split_once('/').unwrap_or_default();
+        let is_of = |it: &&str| {
+            owner
+                .strip_suffix(*it)
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        SYSTEM_LABELS.iter().any(|it| is_of(&it))
+    };
+    let on_pods = actor.get(&["spec", "podLabels"]);
+    let missing: Vec<&str> = labels
+        .keys()
+        .map(String::as_str)
+        .filter(|label| !is_of_system(label) && on_pods.is_none_or(|it| it.get(label).is_none()))
+        .collect();
+    if !adopts || missing.is_empty() {
+        return None;
+    }
+    let verb = if missing.len() == 1 { "is" } else { "are" };
+    let message = format!(
+        "{} {verb} on the actor's objects, and not on its pods",
+        missing.join(", ")
+    );
+    let path = ["metadata", "labels"];
+    Some(Finding {
+        help: Some(
+            "for pods, for example with a NetworkPolicy that selects them, write spec.podLabels"
+                .to_owned(),
+        ),
+        ..actor.finding(Severity::Info, Code::OtherEffect, path, message)
+    })
+}
+
+/// Fields of [`UNREPORTED`] and [`QUEUE_STATUS`].
+fn unreported(actor: &Document, findings: &mut Vec<Finding>) {
     let queue = QUEUE_STATUS.map(|(key, hint)| (vec!["status", key], hint));
     let others = UNREPORTED.iter().map(|(path, hint)| (path.to_vec(), *hint));
     for (path, hint) in others.chain(queue) {

@@ -39,6 +39,7 @@ pub use sarif::sarif;
 
 use self::actor::World;
 use crate::inputs::bare_key;
+use crate::ordered;
 use pipeline::{Composition, Functions};
 
 /// Functions, Compositions and options of the checks.
@@ -67,8 +68,10 @@ impl Linter<'_> {
             .platform
             .and_then(platform::settings)
             .is_some_and(|settings| settings.require_flavor_label);
-        for document in documents {
-            let role = document.role();
+        let check = |document| {
+            let mut findings = Vec::new();
+            let mut rendered = None;
+            let role = Document::role(document);
             if role != Role::None {
                 common(document, &mut findings);
             }
@@ -78,10 +81,11 @@ impl Linter<'_> {
                     let own = without_crossplanes(document);
                     fields::check(&own, &spec, Severity::Error, &mut findings);
                     if !document.object.name().is_empty() {
-                        rendered.extend(self::actor::check(self, document, &world, &mut findings));
+                        rendered = self::actor::check(self, document, &world, &mut findings);
                     }
                 }
                 Role::Flavor => {
+                    migration::check(document, &mut findings);
                     let rest = flavor::without_ignored(document, &mut findings);
                     fields::check(&rest, &data, Severity::Warning, &mut findings);
                     flavor::label(document, label_is_required, &mut findings);
@@ -94,6 +98,11 @@ impl Linter<'_> {
                 Role::OtherVersion { served } => findings.push(other_version(document, &served)),
                 Role::None => {}
             }
+            (findings, rendered)
+        };
+        for (found, it) in ordered::all(documents, check) {
+            findings.extend(found);
+            rendered.extend(it);
         }
         across::check(documents, &rendered, self.namespace, &mut findings);
         migration::add_hints(documents, &mut findings);

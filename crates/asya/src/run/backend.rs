@@ -5,6 +5,7 @@ use std::sync::Arc;
 use asya_sidecar::transport::Transport;
 use asya_sidecar::transport::memory::Broker;
 
+use super::messages::Ids;
 use super::plan::Plan;
 
 /// Backend of queues.
@@ -25,11 +26,31 @@ pub enum BackendError {
     /// The URL is none of a broker. It may hold a password.
     #[error("the URL of --transport is none of a RabbitMQ broker: expected {0}")]
     Url(String),
+    /// The broker cannot be used.
+    #[error("actor {actor:?}: {problem}")]
+    Broker {
+        /// The actor.
+        actor: String,
+        /// The problem.
+        problem: String,
+        /// The remedy, if there is one.
+        help: Option<String>,
+    },
     /// The form of the argument.
     #[error(
         "expected memory, or rabbitmq=URL such as rabbitmq=amqp://guest:guest@localhost:5672/%2F"
     )]
     Form,
+}
+
+impl BackendError {
+    /// Returns the remedy, if there is one.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Broker { help, .. } => help.clone(),
+            _ => None,
+        }
+    }
 }
 
 impl std::str::FromStr for Backend {
@@ -58,11 +79,28 @@ impl std::fmt::Debug for Backend {
 }
 
 impl Backend {
-    /// The actor's connection.
-    pub(super) fn connect(&self, plan: &Plan) -> Result<Arc<dyn Transport>, BackendError> {
+    /// The actor's connection, through which messages can be sent at once.
+    pub(super) async fn connect(&self, plan: &Plan) -> Result<Arc<dyn Transport>, BackendError> {
         match self {
             Self::Memory(broker) => Ok(Arc::new(broker.connect(&plan.name))),
-            Self::RabbitMq(url) => rabbitmq(url, plan),
+            Self::RabbitMq(url) => rabbitmq(url, plan).await,
+        }
+    }
+
+    /// Name in metrics.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Memory(_) => "memory",
+            Self::RabbitMq(_) => "rabbitmq",
+        }
+    }
+
+    /// Ids of messages without one.
+    pub(super) fn ids(&self) -> Ids {
+        if self.is_shared() {
+            Ids::Random
+        } else {
+            Ids::Counted
         }
     }
 
@@ -73,9 +111,9 @@ impl Backend {
 }
 
 #[cfg(feature = "rabbitmq")]
-fn rabbitmq(url: &str, plan: &Plan) -> Result<Arc<dyn Transport>, BackendError> {
+async fn rabbitmq(url: &str, plan: &Plan) -> Result<Arc<dyn Transport>, BackendError> {
     use asya_sidecar::config::{Config, TransportConfig};
-    use asya_sidecar::transport::rabbitmq::RabbitMq;
+    use asya_sidecar::transport::rabbitmq::{CheckError, RabbitMq};
 
     let lookup = |name: &str| match name {
         "ASYA_RABBITMQ_URL" => Some(url.to_owned()),
@@ -91,10 +129,26 @@ fn rabbitmq(url: &str, plan: &Plan) -> Result<Arc<dyn Transport>, BackendError> 
     // Two crates could each bring a default; it may be installed by an actor before this one.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let transport = RabbitMq::new(rabbitmq, &config.queues.own, config.worker.prefetch);
-    Ok(Arc::new(transport.map_err(BackendError::Url)?))
+    let transport = transport.map_err(BackendError::Url)?;
+    transport.check().await.map_err(|error| {
+        let help = matches!(error, CheckError::NoQueue { .. }).then(|| {
+            format!(
+                "the provider creates it for the actor's Queue object; on a broker of your own, create \
+                 topic exchange {:?}, the queue, and a binding of both with routing key {:?}",
+                rabbitmq.exchange, plan.name
+            )
+        });
+        BackendError::Broker {
+            actor: plan.name.clone(),
+            problem: error.to_string(),
+            help,
+        }
+    })?;
+    Ok(Arc::new(transport))
 }
 
 #[cfg(not(feature = "rabbitmq"))]
-fn rabbitmq(_: &str, _: &Plan) -> Result<Arc<dyn Transport>, BackendError> {
+#[expect(clippy::unused_async, reason = "the one with the feature awaits")]
+async fn rabbitmq(_: &str, _: &Plan) -> Result<Arc<dyn Transport>, BackendError> {
     Err(BackendError::NotBuilt)
 }

@@ -4,6 +4,7 @@ use std::io::BufRead;
 
 use asya_sidecar::admin::Message;
 use asya_sidecar::envelope::Envelope;
+use asya_sidecar::ids;
 use bytes::Bytes;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -59,7 +60,7 @@ impl MessageError {
     }
 }
 
-/// Makes envelopes of what users give: ids that count, and a route.
+/// Makes envelopes of the user's input: adds ids and a route.
 #[derive(Debug, Clone)]
 pub struct Composer {
     /// Actors of the route, unless the message has its own.
@@ -68,6 +69,17 @@ pub struct Composer {
     pub actors: usize,
     /// Messages composed so far.
     pub count: usize,
+    /// Ids of messages.
+    pub ids: Ids,
+}
+
+/// Ids of messages that have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ids {
+    /// `m-1`, `m-2` and so on.
+    Counted,
+    /// UUIDs. Required where messages of other programs are in the same queues.
+    Random,
 }
 
 impl Composer {
@@ -97,7 +109,10 @@ impl Composer {
 
     fn compose(&mut self, from: &str, json: &str) -> Result<Outgoing, MessageError> {
         self.count += 1;
-        let id = format!("m-{}", self.count);
+        let id = match self.ids {
+            Ids::Counted => format!("m-{}", self.count),
+            Ids::Random => ids::random(),
+        };
         let value: Value = serde_json::from_str(json).unwrap_or_default();
         let is_envelope = value["route"].is_object() && value.get("payload").is_some();
         let invalid = |reason: String| MessageError::NoEnvelope {
@@ -162,6 +177,7 @@ mod tests {
             route: route.iter().map(|actor| (*actor).to_owned()).collect(),
             actors: 2,
             count: 0,
+            ids: Ids::Counted,
         }
     }
 
@@ -177,6 +193,18 @@ mod tests {
         assert_eq!(found, [("a", "m-1"), ("a", "m-2"), ("c", "own")]);
         let first: Value = serde_json::from_slice(&messages[0].body).unwrap();
         assert_eq!(first["route"]["next"], serde_json::json!(["b"]));
+    }
+
+    #[test]
+    fn random_ids_differ_between_runs() {
+        let id = || {
+            let mut composer = Composer {
+                ids: Ids::Random,
+                ..composer(&["a"])
+            };
+            composer.read("--send", "1").unwrap().remove(0).id
+        };
+        assert_ne!(id(), id());
     }
 
     #[test]

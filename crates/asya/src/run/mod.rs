@@ -25,7 +25,7 @@ mod watch;
 pub use backend::{Backend, BackendError};
 pub use env_file::{EnvFileError, is_name, parse as parse_env_file};
 pub use environment::Values;
-pub use messages::{Composer, MessageError, Outgoing};
+pub use messages::{Composer, Ids, MessageError, Outgoing};
 pub use plan::{Plan, PlanError, plan};
 pub use python::{Python, PythonError};
 pub use session::StartError;

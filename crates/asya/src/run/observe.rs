@@ -1,10 +1,11 @@
 //! A transport that reports what passes through another one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use asya_sidecar::envelope::Envelope;
+use asya_sidecar::gateway::Observer;
 use asya_sidecar::transport::{Attributes, Delivery, SendError, Settle, Transport};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -31,6 +32,8 @@ pub(super) type Events = UnboundedSender<Event>;
 pub(super) struct Observed {
     pub(super) inner: Arc<dyn Transport>,
     pub(super) actor: String,
+    /// Names of all actors of this run. Only their messages are settled here.
+    pub(super) running: Arc<BTreeSet<String>>,
     pub(super) sink: String,
     pub(super) sump: String,
     /// Number of times that a message may be given back before it goes to the dead letters.
@@ -83,6 +86,26 @@ impl Observed {
         let _ = self.events.send(Event::of(&self.actor, id, what));
     }
 
+    /// Sends a message. It is open until the other actor settles it, if that runs here too.
+    async fn send_on(
+        &self,
+        actor: &str,
+        id: &str,
+        body: Bytes,
+        attributes: Attributes<'_>,
+    ) -> Result<(), SendError> {
+        let is_here = self.running.contains(actor);
+        // Before it is sent: the other actor may settle it before this call returns.
+        if is_here {
+            self.unsettled.add(id);
+        }
+        let sent = self.inner.send(actor, body, attributes).await;
+        if is_here && sent.is_err() {
+            self.unsettled.settle(id);
+        }
+        sent
+    }
+
     /// Sends a message to an actor whose queue may be missing, because this program is at its end.
     async fn send_to_end(
         &self,
@@ -91,12 +114,7 @@ impl Observed {
         body: Bytes,
         attributes: Attributes<'_>,
     ) -> Result<(), SendError> {
-        self.unsettled.add(id);
-        let sent = self.inner.send(actor, body, attributes).await;
-        if sent.is_err() {
-            self.unsettled.settle(id);
-        }
-        match sent {
+        match self.send_on(actor, id, body, attributes).await {
             Err(SendError::Unroutable(_)) => Ok(()),
             sent => sent,
         }
@@ -154,15 +172,10 @@ impl Transport for Observed {
             self.report(&id, What::Result { payload, route });
             return Ok(());
         }
-        // Before it is sent: the other actor may settle it before this call returns.
-        self.unsettled.add(&id);
         let to = actor.to_owned();
-        let sent = self.inner.send(actor, body, attributes).await;
-        match &sent {
-            Ok(()) => self.report(&id, What::Sent { to, payload }),
-            Err(_) => self.unsettled.settle(&id),
-        }
-        sent
+        self.send_on(actor, &id, body, attributes).await?;
+        self.report(&id, What::Sent { to, payload });
+        Ok(())
     }
 
     async fn send_later(&self, body: Bytes, delay: Duration) -> Result<(), SendError> {
@@ -250,6 +263,19 @@ impl Settle for ObservedSettle {
     fn is_lost(&self) -> bool {
         self.inner.is_lost()
     }
+}
+
+/// Returns an observer that sends the data that an actor's handlers stream as events.
+pub(super) fn streamed(actor: &str, events: &Events) -> Observer {
+    let (actor, events) = (actor.to_owned(), events.clone());
+    Observer::new(move |id, data| {
+        let mut data: Value = serde_json::from_slice(data).unwrap_or_default();
+        // The runtime wraps it: `{"payload": …}`.
+        if let Some(payload) = data.get_mut("payload") {
+            data = payload.take();
+        }
+        let _ = events.send(Event::of(&actor, id, What::Streamed { data }));
+    })
 }
 
 /// The error in an envelope, or in the attributes of a body that is none.

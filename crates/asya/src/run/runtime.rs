@@ -73,8 +73,10 @@ pub enum StartError {
 impl StartError {
     /// Returns the remedy, if there is one.
     pub fn hint(&self) -> Option<String> {
-        let Self::Ended { modules, .. } = self else {
-            return None;
+        let modules = match self {
+            Self::Ended { modules, .. } => modules,
+            Self::Backend(error) => return error.hint(),
+            _ => return None,
         };
         let modules: Vec<String> = modules
             .iter()

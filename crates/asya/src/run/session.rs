@@ -1,12 +1,12 @@
 //! A run: its actors, the messages for them, and its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use asya_sidecar::gateway::{Gateway, Observer};
+use asya_sidecar::gateway::Gateway;
 use asya_sidecar::metrics::Metrics;
 use asya_sidecar::runtime::Runtime;
 use asya_sidecar::runtime_files;
@@ -14,7 +14,6 @@ use asya_sidecar::state::{self, FileStore, Socket, Store};
 use asya_sidecar::stop::{self, StopSender};
 use asya_sidecar::transport::{SendError, Transport};
 use asya_sidecar::worker::Worker;
-use serde_json::Value;
 use tempfile::TempDir;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver, unbounded_channel};
@@ -25,7 +24,7 @@ use tokio::time::timeout;
 use super::event::{Event, What};
 pub(crate) use super::messages::lines;
 use super::messages::{Composer, Outgoing};
-use super::observe::{Events, Observed, Unsettled};
+use super::observe::{Events, Observed, Unsettled, streamed};
 use super::plan::Plan;
 use super::process::{Places, folder_of};
 use super::python::{self, Python};
@@ -65,6 +64,8 @@ struct Generation {
     connectors: JoinSet<()>,
     /// Connection of the first actor, through which messages are sent.
     sender: Option<Arc<dyn Transport>>,
+    /// Names of the actors.
+    running: Arc<BTreeSet<String>>,
     width: usize,
 }
 
@@ -107,6 +108,7 @@ pub async fn run(
             route: settings.route.clone(),
             actors: 0,
             count: 0,
+            ids: settings.backend.ids(),
         },
         terminate: signal(SignalKind::terminate())?,
         interrupt: signal(SignalKind::interrupt())?,
@@ -123,7 +125,7 @@ pub async fn run(
         };
         let modules = session.modules(&plans);
         let before = session.snapshot(&modules);
-        let turn = match session.start(&plans) {
+        let turn = match session.start(&plans).await {
             Err(error) => Turn::Failed(error),
             Ok(mut generation) => {
                 let turn = session
@@ -162,13 +164,15 @@ pub async fn run(
 
 impl Session<'_> {
     /// Starts a process and a worker for each actor.
-    fn start(&mut self, plans: &[Plan]) -> Result<Generation, StartError> {
+    async fn start(&mut self, plans: &[Plan]) -> Result<Generation, StartError> {
         self.composer.actors = plans.len();
         if let (true, [only]) = (self.settings.route.is_empty(), plans) {
             self.composer.route = vec![only.name.clone()];
         }
         let (stop_workers, workers_stop) = stop::channel();
         let (stop_runtimes, runtimes_stop) = stop::channel();
+        let running: Arc<BTreeSet<String>> =
+            Arc::new(plans.iter().map(|plan| plan.name.clone()).collect());
         let mut generation = Generation {
             stop_workers,
             stop_runtimes,
@@ -176,6 +180,7 @@ impl Session<'_> {
             runtimes: JoinSet::new(),
             connectors: JoinSet::new(),
             sender: None,
+            running: Arc::clone(&running),
             width: generation_width(plans),
         };
         let mut interpreters: BTreeMap<&str, Python> = BTreeMap::new();
@@ -200,7 +205,7 @@ impl Session<'_> {
                     .connectors
                     .spawn(state::serve(socket, store, stop));
             }
-            let transport = self.settings.backend.connect(plan)?;
+            let transport = self.settings.backend.connect(plan).await?;
             generation
                 .sender
                 .get_or_insert_with(|| Arc::clone(&transport));
@@ -213,6 +218,7 @@ impl Session<'_> {
             let observed = Observed {
                 inner: transport,
                 actor: plan.name.clone(),
+                running: Arc::clone(&running),
                 sink: config.sink.clone(),
                 sump: config.sump.clone(),
                 max_deliveries: self.settings.max_deliveries,
@@ -224,7 +230,7 @@ impl Session<'_> {
                 config,
                 Arc::new(observed),
                 Runtime::new(&places.sockets),
-                Arc::new(Metrics::new(&plan.name, "memory")),
+                Arc::new(Metrics::new(&plan.name, self.settings.backend.name())),
                 Gateway::local(&plan.name, streamed(&plan.name, &self.events)),
                 workers_stop.clone(),
             );
@@ -378,9 +384,14 @@ impl Session<'_> {
         };
         for Outgoing { actor, id, body } in messages {
             self.totals.sent();
-            self.unsettled.add(&id);
+            let is_here = generation.running.contains(&actor);
+            if is_here {
+                self.unsettled.add(&id);
+            }
             if let Err(error) = sender.send(&actor, body, &[]).await {
-                self.unsettled.settle(&id);
+                if is_here {
+                    self.unsettled.settle(&id);
+                }
                 self.totals.invalid += 1;
                 let hint = matches!(error, SendError::Unroutable(_))
                     .then(|| "give the actor among the files".to_owned());
@@ -447,19 +458,6 @@ async fn next(input: &mut Option<Receiver<(usize, String)>>) -> Option<(usize, S
         Some(lines) => lines.recv().await,
         None => std::future::pending().await,
     }
-}
-
-/// Returns an observer that sends the data that an actor's handlers stream as events.
-fn streamed(actor: &str, events: &Events) -> Observer {
-    let (actor, events) = (actor.to_owned(), events.clone());
-    Observer::new(move |id, data| {
-        let mut data: Value = serde_json::from_slice(data).unwrap_or_default();
-        // The runtime wraps it: `{"payload": …}`.
-        if let Some(payload) = data.get_mut("payload") {
-            data = payload.take();
-        }
-        let _ = events.send(Event::of(&actor, id, What::Streamed { data }));
-    })
 }
 
 fn drain(

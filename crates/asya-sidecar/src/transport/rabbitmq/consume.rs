@@ -170,7 +170,7 @@ impl RabbitMq {
     }
 
     /// Returns the numbers of the queue's ready messages and of its consumers.
-    async fn inspect(&self, probe: &Channel) -> lapin::Result<(u32, u32)> {
+    pub(super) async fn inspect(&self, probe: &Channel) -> lapin::Result<(u32, u32)> {
         let passive = QueueDeclareOptions {
             passive: true,
             ..QueueDeclareOptions::default()

@@ -25,6 +25,7 @@ use lapin::uri::AMQPUri;
 use super::{Attributes, Backoff, Delivery, SendError, Settle, Transport};
 use crate::config::RabbitMqConfig;
 use consume::{Consuming, Unsettled};
+pub use inspect::CheckError;
 use link::Link;
 
 /// Half-open connections are noticed after twice this long.
@@ -114,6 +115,13 @@ impl RabbitMq {
         tokio::spawn(async move { link.close().await });
     }
 
+    /// Makes a new connection the current one.
+    fn keep(&self, link: &Arc<Link>) {
+        let mut place = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(Arc::clone(link));
+        self.connects.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The connection that there is, or a new one.
     async fn connected(&self) -> Arc<Link> {
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
@@ -125,9 +133,7 @@ impl RabbitMq {
             match Link::open(&self.uri, &self.tls, &self.queue).await {
                 Ok(link) => {
                     let link = Arc::new(link);
-                    let mut place = self.link.lock().unwrap_or_else(PoisonError::into_inner);
-                    *place = Some(Arc::clone(&link));
-                    self.connects.fetch_add(1, Ordering::Relaxed);
+                    self.keep(&link);
                     tracing::info!(host = self.uri.authority.host, "connected to RabbitMQ");
                     return link;
                 }
