@@ -11,11 +11,13 @@
 //! - `test` runs every test, and installs or builds what they need;
 //! - `e2e` plays the life of an actor on real parts, KEDA's operator among them;
 //! - `loss` counts messages that are lost or doubled while things break;
-//! - `scale` measures what a thousand actors cost.
+//! - `scale` measures what a thousand actors cost;
+//! - `cluster` runs a real Kubernetes of one node with everything in it.
 //!
 //! Exit code 0: done, or everything holds; 1: a check found something; 2: the task itself failed.
 
 mod bench;
+mod cluster;
 mod deny;
 mod e2e;
 mod fuzz;
@@ -82,6 +84,8 @@ enum Task {
     Loss(loss::Options),
     /// Make a thousand actors and change their flavor, and print what it costs core, API server and us
     Scale(scale::Options),
+    /// Start, inspect and end a real Kubernetes of one node, with Crossplane, KEDA, RabbitMQ and our packages
+    Cluster(cluster::Options),
 }
 
 /// Verdict of a task that ran to its end.
@@ -121,6 +125,7 @@ fn run(task: Task, out: &mut impl Write) -> Result<Verdict> {
         Task::E2e => e2e::run(&root, out),
         Task::Loss(options) => loss::run(&root, &options, out),
         Task::Scale(options) => scale::run(&root, &options, out),
+        Task::Cluster(options) => cluster::run(&root, &options, out),
     }
 }
 
