@@ -38,8 +38,21 @@ use crate::real::{self, Extent};
 use crate::test::heading;
 use crate::workspace::{Metadata, output_of};
 
-/// Components of a cluster.
-const COMPONENTS: Extent = Extent::Only(&[
+/// Components of Kubernetes.
+const KUBERNETES: Extent = Extent::Only(&[
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kubectl",
+    "registry",
+    "kubelet",
+    "kube-proxy",
+    "coredns",
+]);
+
+/// All components of a cluster.
+const ALL: Extent = Extent::Only(&[
     "crossplane-core",
     "crossplane",
     "etcd",
@@ -51,11 +64,11 @@ const COMPONENTS: Extent = Extent::Only(&[
     "crossplane-core-kinds",
     "crossplane-core-webhooks",
     "keda-kinds",
-    "keda-operator",
-    "keda-operator-manifests",
     "kubelet",
     "kube-proxy",
     "coredns",
+    "keda-operator-manifests",
+    "keda-operator",
 ]);
 
 /// Action, and cluster.
@@ -94,6 +107,9 @@ struct Up {
     /// Leave our packages in the registry, for installing them by hand
     #[arg(long)]
     without_asya: bool,
+    /// Only Kubernetes and an empty registry
+    #[arg(long, conflicts_with_all = ["programs", "without_asya"])]
+    bare: bool,
 }
 
 fn name(text: &str) -> Result<String, String> {
@@ -145,7 +161,8 @@ fn path(instance: &Instance, metadata: &Metadata) -> Result<OsString> {
 }
 
 fn up(root: &Path, instance: &Instance, up: &Up, out: &mut impl Write) -> Result<()> {
-    let go_error = real::go_error(root, COMPONENTS)?;
+    let components = if up.bare { KUBERNETES } else { ALL };
+    let go_error = real::go_error(root, components)?;
     requirements::check(go_error.as_deref())?;
     if instance.first_process().is_some() {
         bail!(
@@ -155,9 +172,11 @@ fn up(root: &Path, instance: &Instance, up: &Up, out: &mut impl Write) -> Result
     }
     heading("real components", out)?;
     out.flush()?;
-    real::provide_all(root, COMPONENTS, out)?;
-    // Inside, there is no network to fetch it from.
-    moto::program(root, &instance.components)?;
+    real::provide_all(root, components, out)?;
+    if !up.bare {
+        // Inside, there is no network to fetch it from.
+        moto::program(root, &instance.components)?;
+    }
     instance.remove()?;
     settings::write(instance)?;
     certificates::write(instance)?;
@@ -166,7 +185,9 @@ fn up(root: &Path, instance: &Instance, up: &Up, out: &mut impl Write) -> Result
     heading("images", out)?;
     out.flush()?;
     images::make_pause(instance, platform)?;
-    make_images(root, instance, platform, up, out)?;
+    if !up.bare {
+        make_images(root, instance, platform, up, out)?;
+    }
     heading("cluster", out)?;
     out.flush()?;
     instance.create_namespaces()?;
@@ -174,6 +195,9 @@ fn up(root: &Path, instance: &Instance, up: &Up, out: &mut impl Write) -> Result
     command
         .arg(env::current_exe().context("cannot find this program")?)
         .args(["cluster", "--name", &instance.name, "inside"]);
+    if up.bare {
+        command.arg("--bare");
+    }
     if up.without_asya {
         command.arg("--without-asya");
     }
@@ -222,6 +246,9 @@ fn make_images(
 fn inside(root: &Path, instance: &Instance, up: &Up, out: &mut impl Write) -> Result<()> {
     let mut processes = Processes::new(instance, out);
     control_plane::start(instance, &mut processes)?;
+    if up.bare {
+        return Ok(());
+    }
     workloads::push(instance, &mut processes)?;
     workloads::install_others(root, instance, &mut processes)?;
     if !up.without_asya {

@@ -17,9 +17,10 @@ use crate::workspace::{self, FUNCTIONS, Metadata, shown};
 /// Links programs statically and without symbols; libraries are compiled as always.
 const WRAPPER: &str = r#"#!/bin/sh
 case " $* " in
-*" --crate-type bin "*) exec "$@" -C target-feature=+crt-static -C strip=symbols ;;
-*) exec "$@" ;;
+*" --print="*) ;; # Cargo asks what the target can do
+*" --crate-type bin "*) set -- "$@" -C target-feature=+crt-static -C strip=symbols ;;
 esac
+exec "$@"
 "#;
 
 /// Programs beside those of functions: the CLI is for people, the others run in pods.

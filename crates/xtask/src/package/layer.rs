@@ -85,6 +85,7 @@ impl Files {
     }
 
     /// Packs them, as small as possible.
+    #[cfg(test)]
     pub(super) fn into_layer(self, role: Option<Role>) -> Result<Layer> {
         self.into_layer_with(role, Compression::best())
     }
