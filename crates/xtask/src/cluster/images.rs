@@ -66,13 +66,16 @@ pub(super) fn make_python(folder: &Path, platform: Platform) -> Result<PathBuf> 
 }
 
 /// Makes the images of components, each in a folder of its own with its name in the file `reference`.
-pub(super) fn make_others(instance: &Instance, folder: &Path, platform: Platform) -> Result<()> {
-    for (name, recipe) in [
-        (CROSSPLANE, crossplane(instance, platform)?),
-        (KEDA, keda(instance, platform)?),
-        (RABBITMQ, rabbitmq(platform)?),
-    ] {
-        make(name, recipe, folder)?;
+pub(super) fn make_others(
+    instance: &Instance,
+    folder: &Path,
+    platform: Platform,
+    with_keda: bool,
+) -> Result<()> {
+    make(CROSSPLANE, crossplane(instance, platform)?, folder)?;
+    make(RABBITMQ, rabbitmq(platform)?, folder)?;
+    if with_keda {
+        make(KEDA, keda(instance, platform)?, folder)?;
     }
     Ok(())
 }

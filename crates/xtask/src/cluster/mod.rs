@@ -17,6 +17,7 @@ mod programs;
 mod registry;
 mod requirements;
 mod settings;
+mod story;
 mod workloads;
 
 use std::collections::BTreeMap;
@@ -51,25 +52,17 @@ const KUBERNETES: Extent = Extent::Only(&[
     "coredns",
 ]);
 
-/// All components of a cluster.
-const ALL: Extent = Extent::Only(&[
+/// Components of Crossplane, and the kinds of KEDA's objects.
+const CROSSPLANE: Extent = Extent::Only(&[
     "crossplane-core",
     "crossplane",
-    "etcd",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kube-scheduler",
-    "kubectl",
-    "registry",
     "crossplane-core-kinds",
     "crossplane-core-webhooks",
     "keda-kinds",
-    "kubelet",
-    "kube-proxy",
-    "coredns",
-    "keda-operator-manifests",
-    "keda-operator",
 ]);
+
+/// KEDA's operator.
+const KEDA: Extent = Extent::Only(&["keda-operator-manifests", "keda-operator"]);
 
 /// Action, and cluster.
 #[derive(Debug, Args)]
@@ -94,9 +87,14 @@ enum Action {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<OsString>,
     },
+    /// Send messages through an actor, and cause statuses that only a kubelet can cause
+    Test,
     /// What `up` does inside.
     #[command(hide = true)]
-    Inside(Up),
+    InsideUp(Up),
+    /// What `test` does inside.
+    #[command(hide = true)]
+    InsideTest,
 }
 
 #[derive(Debug, Args)]
@@ -107,9 +105,36 @@ struct Up {
     /// Leave our packages in the registry, for installing them by hand
     #[arg(long)]
     without_asya: bool,
+    /// Leave out KEDA's operator, whose first build takes ten minutes: actors do not scale
+    #[arg(long)]
+    without_keda: bool,
     /// Only Kubernetes and an empty registry
-    #[arg(long, conflicts_with_all = ["programs", "without_asya"])]
+    #[arg(long, conflicts_with_all = ["programs", "without_asya", "without_keda"])]
     bare: bool,
+}
+
+impl Up {
+    fn components(&self) -> Vec<Extent> {
+        let mut components = vec![KUBERNETES];
+        if !self.bare {
+            components.push(CROSSPLANE);
+        }
+        if !self.bare && !self.without_keda {
+            components.push(KEDA);
+        }
+        components
+    }
+
+    /// The same flags for the program inside.
+    fn flags(&self) -> Vec<&'static str> {
+        let flags = [
+            (self.bare, "--bare"),
+            (self.without_asya, "--without-asya"),
+            (self.without_keda, "--without-keda"),
+        ];
+        let given = flags.into_iter().filter(|(is_given, _)| *is_given);
+        given.map(|(_, flag)| flag).collect()
+    }
 }
 
 fn name(text: &str) -> Result<String, String> {
@@ -130,7 +155,13 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
     let instance = Instance::named(&options.name)?;
     match &options.action {
         Action::Up(up) => self::up(root, &instance, up, out)?,
-        Action::Inside(up) => inside(root, &instance, up, out)?,
+        Action::Test => {
+            if !within(&instance, &["inside-test"])? {
+                return Ok(Verdict::Fails);
+            }
+        }
+        Action::InsideUp(up) => inside(root, &instance, up, out)?,
+        Action::InsideTest => story::run(&instance, &mut Processes::new(&instance, out))?,
         Action::Down => {
             instance.remove()?;
             writeln!(out, "cluster {:?} is down", instance.name)?;
@@ -161,8 +192,10 @@ fn path(instance: &Instance, metadata: &Metadata) -> Result<OsString> {
 }
 
 fn up(root: &Path, instance: &Instance, up: &Up, out: &mut impl Write) -> Result<()> {
-    let components = if up.bare { KUBERNETES } else { ALL };
-    let go_error = real::go_error(root, components)?;
+    let mut go_error = None;
+    for extent in up.components() {
+        go_error = go_error.or(real::go_error(root, extent)?);
+    }
     requirements::check(go_error.as_deref())?;
     if instance.first_process().is_some() {
         bail!(
@@ -172,7 +205,9 @@ fn up(root: &Path, instance: &Instance, up: &Up, out: &mut impl Write) -> Result
     }
     heading("real components", out)?;
     out.flush()?;
-    real::provide_all(root, components, out)?;
+    for extent in up.components() {
+        real::provide_all(root, extent, out)?;
+    }
     if !up.bare {
         // Inside, there is no network to fetch it from.
         moto::program(root, &instance.components)?;
@@ -191,18 +226,9 @@ fn up(root: &Path, instance: &Instance, up: &Up, out: &mut impl Write) -> Result
     heading("cluster", out)?;
     out.flush()?;
     instance.create_namespaces()?;
-    let mut command = instance.enter()?;
-    command
-        .arg(env::current_exe().context("cannot find this program")?)
-        .args(["cluster", "--name", &instance.name, "inside"]);
-    if up.bare {
-        command.arg("--bare");
-    }
-    if up.without_asya {
-        command.arg("--without-asya");
-    }
-    let status = command.status().context("cannot start `nsenter`")?;
-    if !status.success() {
+    let mut arguments = vec!["inside-up"];
+    arguments.extend(up.flags());
+    if !within(instance, &arguments)? {
         bail!(
             "cluster {:?} did not start: its logs are in `{}`; `cargo xtask cluster down` removes it",
             instance.name,
@@ -210,6 +236,17 @@ fn up(root: &Path, instance: &Instance, up: &Up, out: &mut impl Write) -> Result
         );
     }
     Ok(())
+}
+
+/// Runs an action of this program inside; returns whether it succeeds.
+fn within(instance: &Instance, action: &[&str]) -> Result<bool> {
+    let mut command = instance.enter()?;
+    command
+        .arg(env::current_exe().context("cannot find this program")?)
+        .args(["cluster", "--name", &instance.name])
+        .args(action);
+    let status = command.status().context("cannot start `nsenter`")?;
+    Ok(status.success())
 }
 
 /// Makes all images, and our packages with real programs in them.
@@ -226,7 +263,7 @@ fn make_images(
     };
     let images = instance.path("images");
     let python = images::make_python(&images, platform)?;
-    images::make_others(instance, &images, platform)?;
+    images::make_others(instance, &images, platform, !up.without_keda)?;
     let options = package::Options {
         registry: PACKAGES.parse().map_err(anyhow::Error::msg)?,
         source: None,
@@ -250,10 +287,10 @@ fn inside(root: &Path, instance: &Instance, up: &Up, out: &mut impl Write) -> Re
         return Ok(());
     }
     workloads::push(instance, &mut processes)?;
-    workloads::install_others(root, instance, &mut processes)?;
+    workloads::install_others(root, instance, &mut processes, !up.without_keda)?;
     if !up.without_asya {
         let asya = Metadata::read(root)?.target_directory.join("cluster/asya");
-        workloads::install_asya(instance, &asya, &mut processes)?;
+        workloads::install_asya(instance, &asya, &mut processes, !up.without_keda)?;
     }
     Ok(())
 }

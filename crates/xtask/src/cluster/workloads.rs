@@ -59,6 +59,7 @@ pub(super) fn install_others(
     root: &Path,
     instance: &Instance,
     processes: &mut Processes<'_>,
+    with_keda: bool,
 ) -> Result<()> {
     for namespace in ["crossplane-system", "keda"] {
         call(kubectl(instance, &format!("create namespace {namespace}")))?;
@@ -69,13 +70,15 @@ pub(super) fn install_others(
     let mut kinds = kubectl(instance, "apply --server-side --filename");
     kinds.arg(instance.components.join("crds/keda-kinds.yaml"));
     call(kinds)?;
-    let mut keda = kubectl(instance, "apply --filename");
-    keda.arg(
-        instance
-            .components
-            .join("crds/keda-operator-manifests.yaml"),
-    );
-    call(keda)?;
+    if with_keda {
+        let mut keda = kubectl(instance, "apply --filename");
+        keda.arg(
+            instance
+                .components
+                .join("crds/keda-operator-manifests.yaml"),
+        );
+        call(keda)?;
+    }
     let password = password()?;
     for line in [
         format!("create secret generic rabbitmq-secret --from-literal=password={password}"),
@@ -104,12 +107,12 @@ pub(super) fn install_others(
             "RabbitMQ ready",
             "rollout status deployment/rabbitmq --timeout=2s",
         ),
-        (
-            "KEDA ready",
-            "rollout status deployment/keda-operator --namespace keda --timeout=2s",
-        ),
     ] {
         processes.wait(what, TIMEOUT, || kubectl(instance, line))?;
+    }
+    if with_keda {
+        let line = "rollout status deployment/keda-operator --namespace keda --timeout=2s";
+        processes.wait("KEDA ready", TIMEOUT, || kubectl(instance, line))?;
     }
     Ok(())
 }
@@ -120,6 +123,7 @@ pub(super) fn install_asya(
     instance: &Instance,
     asya: &Path,
     processes: &mut Processes<'_>,
+    with_keda: bool,
 ) -> Result<()> {
     let mut command = Command::new(asya);
     command
@@ -141,6 +145,9 @@ pub(super) fn install_asya(
     command.env("PATH", std::env::join_paths(path)?);
     call(command)?;
     processes.print("packages healthy, platform settings and end actors applied")?;
+    if !with_keda {
+        return Ok(());
+    }
     let actors = "wait asyncactors.asya.sh --all --for=condition=Ready --timeout=2s";
     processes.wait("end actors ready", TIMEOUT, || kubectl(instance, actors))
 }
