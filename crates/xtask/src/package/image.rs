@@ -80,7 +80,7 @@ impl Recipe {
             let role = layer
                 .role
                 .map(|role| (ROLE_KEY.to_owned(), role.as_str().to_owned()));
-            let mut described = describe(MediaType::ImageLayerGzip, &layer.bytes)?;
+            let mut described = describe_known(layer.media_type, &layer.digest, layer.bytes.len())?;
             described.set_annotations(role.map(|role| HashMap::from([role])));
             blobs.insert(layer.digest, layer.bytes);
             layers.push(described);
@@ -191,11 +191,16 @@ fn described(
 }
 
 fn describe(media_type: MediaType, bytes: &[u8]) -> Result<Descriptor> {
-    let digest: Digest = digest(bytes).parse()?;
+    describe_known(media_type, &digest(bytes), bytes.len())
+}
+
+/// Describes content whose digest is known.
+fn describe_known(media_type: MediaType, digest: &str, size: usize) -> Result<Descriptor> {
+    let digest: Digest = digest.parse()?;
     Ok(DescriptorBuilder::default()
         .media_type(media_type)
         .digest(digest)
-        .size(bytes.len() as u64)
+        .size(size as u64)
         .build()?)
 }
 

@@ -8,6 +8,7 @@ use std::io::Write as _;
 
 use anyhow::{Context, Result};
 use flate2::{Compression, GzBuilder};
+use oci_spec::image::MediaType;
 use sha2::{Digest, Sha256};
 use tar::{Builder, EntryType, Header};
 
@@ -90,7 +91,7 @@ impl Files {
         self.into_layer_with(role, Compression::best())
     }
 
-    /// Packs them.
+    /// Packs them; without compression the layer is a plain archive, which is quick to make.
     pub(crate) fn into_layer_with(
         self,
         role: Option<Role>,
@@ -98,10 +99,20 @@ impl Files {
     ) -> Result<Layer> {
         let tar = self.tar().context("cannot pack a layer")?;
         let diff_id = digest(&tar);
+        if compression == Compression::none() {
+            return Ok(Layer {
+                media_type: MediaType::ImageLayer,
+                digest: diff_id.clone(),
+                diff_id,
+                bytes: tar,
+                role,
+            });
+        }
         let mut gzip = GzBuilder::new().write(Vec::new(), compression);
         gzip.write_all(&tar)
             .and_then(|()| gzip.finish())
             .map(|bytes| Layer {
+                media_type: MediaType::ImageLayerGzip,
                 digest: digest(&bytes),
                 diff_id,
                 bytes,
@@ -158,12 +169,13 @@ pub(super) fn header(mode: u32, size: u64) -> Header {
     header
 }
 
-/// A packed and compressed layer.
+/// A packed layer.
 #[derive(Debug)]
 pub(crate) struct Layer {
+    pub(super) media_type: MediaType,
     /// Digest of `bytes`.
     pub(super) digest: String,
-    /// Digest of what is compressed in them.
+    /// Digest of what is in them without compression.
     pub(super) diff_id: String,
     pub(super) bytes: Vec<u8>,
     pub(super) role: Option<Role>,
