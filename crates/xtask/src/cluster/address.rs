@@ -15,14 +15,14 @@ pub(super) const API_SERVICE: &str = "10.96.0.1";
 /// Port of the registry, on loopback and on the node's address.
 pub(super) const REGISTRY_PORT: u16 = 5000;
 
-/// Host and port of the registry. Crossplane speaks plain HTTP to names that end with `.local`.
-pub(super) const REGISTRY: &str = "registry.local:5000";
+/// Host and port of the registry. Crossplane speaks plain HTTP to names that end with `.localhost`.
+pub(super) const REGISTRY: &str = "registry.localhost:5000";
 
 /// Host name of the registry.
-pub(super) const REGISTRY_HOST: &str = "registry.local";
+pub(super) const REGISTRY_HOST: &str = "registry.localhost";
 
 /// Registry and path of our packages and images.
-pub(super) const PACKAGES: &str = "registry.local:5000/asya";
+pub(super) const PACKAGES: &str = "registry.localhost:5000/asya";
 
 /// Port of moto, which stands in for SQS, on the node's address.
 pub(super) const MOTO_PORT: u16 = 5001;
