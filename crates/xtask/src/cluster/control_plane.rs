@@ -50,6 +50,32 @@ pub(super) fn start(instance: &Instance, processes: &mut Processes<'_>) -> Resul
     let pause = instance.path("pause.tar");
     output_of(ctr("--namespace k8s.io images import --base-name localhost/pause").arg(pause))?;
     processes.wait("API server ready", TIMEOUT, || kubectl("get --raw /readyz"))?;
+    start_node(instance, processes)?;
+    processes.wait("node Ready", TIMEOUT, || {
+        kubectl("wait node/node --for=condition=Ready --timeout=2s")
+    })?;
+    for (what, url) in [
+        ("CoreDNS ready", format!("http://{NODE}:8181/ready")),
+        (
+            "kube-proxy ready",
+            "http://127.0.0.1:10256/healthz".to_owned(),
+        ),
+    ] {
+        processes.wait(what, TIMEOUT, || {
+            let mut curl = Command::new("curl");
+            curl.args(["--fail", "--silent", "--show-error", &url]);
+            curl
+        })?;
+    }
+    // Pods are refused before it exists.
+    processes.wait("pods can run", TIMEOUT, || {
+        kubectl("get serviceaccount default")
+    })
+}
+
+/// Starts what uses the API server: controllers, scheduler, kubelet, Service network, DNS.
+fn start_node(instance: &Instance, processes: &mut Processes<'_>) -> Result<()> {
+    let program = |name: &str| Command::new(instance.program(name));
     let mut manager = program("kube-controller-manager");
     args(
         &mut manager,
@@ -78,27 +104,7 @@ pub(super) fn start(instance: &Instance, processes: &mut Processes<'_>) -> Resul
     processes.start("kube-proxy", &mut proxy)?;
     let mut dns = program("coredns");
     args(&mut dns, "-conf Corefile");
-    processes.start("coredns", &mut dns)?;
-    processes.wait("node Ready", TIMEOUT, || {
-        kubectl("wait node/node --for=condition=Ready --timeout=2s")
-    })?;
-    for (what, url) in [
-        ("CoreDNS ready", format!("http://{NODE}:8181/ready")),
-        (
-            "kube-proxy ready",
-            "http://127.0.0.1:10256/healthz".to_owned(),
-        ),
-    ] {
-        processes.wait(what, TIMEOUT, || {
-            let mut curl = Command::new("curl");
-            curl.args(["--fail", "--silent", "--show-error", &url]);
-            curl
-        })?;
-    }
-    // Pods are refused before it exists.
-    processes.wait("pods can run", TIMEOUT, || {
-        kubectl("get serviceaccount default")
-    })
+    processes.start("coredns", &mut dns)
 }
 
 /// A call of kubectl with these arguments, which have spaces between them.

@@ -54,7 +54,6 @@ const fn file(path: &'static str, package: &'static str) -> Requirement {
 /// Facts of a machine.
 #[derive(Debug, Clone, Copy)]
 struct Machine {
-    is_linux: bool,
     is_root: bool,
     has_cgroup_v1: bool,
     has_bridges: bool,
@@ -64,9 +63,11 @@ struct Machine {
 ///
 /// `go_error` is the reason why real components cannot be built, if some must be.
 pub(super) fn check(go_error: Option<&str>) -> Result<()> {
+    if !cfg!(target_os = "linux") {
+        bail!("a cluster runs on Linux only: use a virtual machine with Debian 12");
+    }
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let machine = Machine {
-        is_linux: cfg!(target_os = "linux"),
         is_root: is_root(&status),
         has_cgroup_v1: Path::new("/sys/fs/cgroup/memory").is_dir(),
         has_bridges: Path::new("/proc/sys/net/bridge/bridge-nf-call-iptables").exists(),
@@ -86,28 +87,23 @@ fn is_root(status: &str) -> bool {
 
 fn message(machine: Machine, missing: &[&Requirement], go_error: Option<&str>) -> Option<String> {
     let mut problems = Vec::new();
-    if !machine.is_linux {
-        problems.push("this is not Linux: use a virtual machine with Debian 12".to_owned());
-    } else {
-        if !machine.is_root {
-            problems.push(
-                "it takes root: a kubelet mounts volumes, and creates namespaces and cgroups"
-                    .to_owned(),
-            );
-        }
-        if !machine.has_cgroup_v1 {
-            problems.push(
-                "this machine has cgroup v2 only, with which it has never been tried: boot it with \
-                 `systemd.unified_cgroup_hierarchy=0`"
-                    .to_owned(),
-            );
-        }
-        if !machine.has_bridges {
-            problems.push(
-                "the kernel module br_netfilter is missing: `modprobe br_netfilter`".to_owned(),
-            );
-        }
-    }
+    let checks = [
+        (
+            machine.is_root,
+            "it takes root: a kubelet mounts volumes, and creates namespaces and cgroups",
+        ),
+        (
+            machine.has_cgroup_v1,
+            "this machine has cgroup v2 only, with which a cluster was never tried: boot it with \
+             `systemd.unified_cgroup_hierarchy=0`",
+        ),
+        (
+            machine.has_bridges,
+            "the kernel module br_netfilter is missing: `modprobe br_netfilter`",
+        ),
+    ];
+    let failed = checks.iter().filter(|(holds, _)| !holds);
+    problems.extend(failed.map(|(_, problem)| (*problem).to_owned()));
     if !missing.is_empty() {
         problems.push(install_line(missing));
     }
@@ -125,7 +121,6 @@ mod tests {
     use super::*;
 
     const ABLE: Machine = Machine {
-        is_linux: true,
         is_root: true,
         has_cgroup_v1: true,
         has_bridges: true,
