@@ -102,7 +102,7 @@ struct Up {
     /// Folder with static programs of ours, which are built otherwise
     #[arg(long, value_name = "DIR")]
     programs: Option<PathBuf>,
-    /// Leave our packages in the registry, for installing them by hand
+    /// Without the broker and our packages, which are in the registry: for installing them by hand
     #[arg(long)]
     without_asya: bool,
     /// Leave out KEDA's operator, whose first build takes ten minutes: actors do not scale
@@ -287,7 +287,7 @@ fn inside(root: &Path, instance: &Instance, up: &Up, out: &mut impl Write) -> Re
         return Ok(());
     }
     workloads::push(instance, &mut processes)?;
-    workloads::install_others(root, instance, &mut processes, !up.without_keda)?;
+    workloads::install_others(root, instance, &mut processes, up)?;
     if !up.without_asya {
         let asya = Metadata::read(root)?.target_directory.join("cluster/asya");
         workloads::install_asya(instance, &asya, &mut processes, !up.without_keda)?;

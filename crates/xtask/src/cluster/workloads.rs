@@ -13,7 +13,7 @@ use super::address::{MOTO_PORT, NODE, PACKAGES};
 use super::control_plane::kubectl;
 use super::instance::Instance;
 use super::process::Processes;
-use super::{moto, registry};
+use super::{Up, moto, registry};
 use crate::cannot;
 use crate::workspace::shown;
 
@@ -54,12 +54,12 @@ pub(super) fn push(instance: &Instance, processes: &mut Processes<'_>) -> Result
     processes.print(&format!("{count} images pushed"))
 }
 
-/// Installs Crossplane, KEDA, the broker and moto, and waits until they are ready.
+/// Installs Crossplane, KEDA, moto and, unless a person does, the broker; waits until they are ready.
 pub(super) fn install_others(
     root: &Path,
     instance: &Instance,
     processes: &mut Processes<'_>,
-    with_keda: bool,
+    up: &Up,
 ) -> Result<()> {
     for namespace in ["crossplane-system", "keda"] {
         call(kubectl(instance, &format!("create namespace {namespace}")))?;
@@ -70,7 +70,7 @@ pub(super) fn install_others(
     let mut kinds = kubectl(instance, "apply --server-side --filename");
     kinds.arg(instance.components.join("crds/keda-kinds.yaml"));
     call(kinds)?;
-    if with_keda {
+    if !up.without_keda {
         let mut keda = kubectl(instance, "apply --filename");
         keda.arg(
             instance
@@ -79,17 +79,9 @@ pub(super) fn install_others(
         );
         call(keda)?;
     }
-    let password = password()?;
-    for line in [
-        format!("create secret generic rabbitmq-secret --from-literal=password={password}"),
-        format!(
-            "create secret generic rabbitmq-provider --namespace crossplane-system \
-             --from-literal=username={USER} --from-literal=password={password}"
-        ),
-    ] {
-        call(kubectl(instance, &line))?;
+    if !up.without_asya {
+        install_broker(instance)?;
     }
-    apply_text(instance, RABBITMQ)?;
     let mut server = Command::new(moto::program(root, &instance.components)?);
     server.args(["-H", NODE, "-p", &MOTO_PORT.to_string()]);
     processes.start("moto", &mut server)?;
@@ -103,18 +95,33 @@ pub(super) fn install_others(
             "Crossplane's RBAC manager ready",
             "rollout status deployment/crossplane-rbac-manager --namespace crossplane-system --timeout=2s",
         ),
-        (
-            "RabbitMQ ready",
-            "rollout status deployment/rabbitmq --timeout=2s",
-        ),
     ] {
         processes.wait(what, TIMEOUT, || kubectl(instance, line))?;
     }
-    if with_keda {
+    if !up.without_asya {
+        let line = "rollout status deployment/rabbitmq --timeout=2s";
+        processes.wait("RabbitMQ ready", TIMEOUT, || kubectl(instance, line))?;
+    }
+    if !up.without_keda {
         let line = "rollout status deployment/keda-operator --namespace keda --timeout=2s";
         processes.wait("KEDA ready", TIMEOUT, || kubectl(instance, line))?;
     }
     Ok(())
+}
+
+/// Installs RabbitMQ, with the Secrets of the provider and of actors.
+fn install_broker(instance: &Instance) -> Result<()> {
+    let password = password()?;
+    for line in [
+        format!("create secret generic rabbitmq-secret --from-literal=password={password}"),
+        format!(
+            "create secret generic rabbitmq-provider --namespace crossplane-system \
+             --from-literal=username={USER} --from-literal=password={password}"
+        ),
+    ] {
+        call(kubectl(instance, &line))?;
+    }
+    apply_text(instance, RABBITMQ)
 }
 
 /// Installs our packages, platform settings, a flavor and end actors, by the commands of
