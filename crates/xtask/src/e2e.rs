@@ -30,5 +30,6 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
         core = Some(folder.display().to_string());
     }
     let settings = [(real::CORE_VARIABLE, core)];
-    run_on_real_parts(root, real::Extent::Whole, &STORY, &settings, out)
+    let extent = real::Extent::With(&["keda-operator"]);
+    run_on_real_parts(root, extent, &STORY, &settings, out)
 }

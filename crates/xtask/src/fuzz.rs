@@ -36,7 +36,7 @@ const PROPERTIES: [(&str, &str); 7] = [
 ];
 
 /// The parsers of Kubernetes and Go.
-const REFERENCE: Extent = Extent::Only("reference-parsers");
+const REFERENCE: Extent = Extent::Only(&["reference-parsers"]);
 
 /// Runs `cargo xtask fuzz`: stops at the first test program that fails.
 pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Result<Verdict> {

@@ -12,11 +12,13 @@
 //! - `e2e` plays the life of an actor on real parts, KEDA's operator among them;
 //! - `loss` counts messages that are lost or doubled while things break;
 //! - `rabbitmq-4` runs the tests that use a broker on RabbitMQ 4;
-//! - `scale` measures what a thousand actors cost.
+//! - `scale` measures what a thousand actors cost;
+//! - `cluster` runs a real Kubernetes of one node with everything in it.
 //!
 //! Exit code 0: done, or everything holds; 1: a check found something; 2: the task itself failed.
 
 mod bench;
+mod cluster;
 mod deny;
 mod e2e;
 mod fuzz;
@@ -87,6 +89,8 @@ enum Task {
     RabbitMq4(rabbitmq_4::Options),
     /// Make a thousand actors and change their flavor, and print what it costs core, API server and us
     Scale(scale::Options),
+    /// Start, inspect and end a real Kubernetes of one node, with Crossplane, KEDA, RabbitMQ and our packages
+    Cluster(cluster::Options),
 }
 
 /// Verdict of a task that ran to its end.
@@ -127,6 +131,7 @@ fn run(task: Task, out: &mut impl Write) -> Result<Verdict> {
         Task::Loss(options) => loss::run(&root, &options, out),
         Task::RabbitMq4(options) => rabbitmq_4::run(&root, &options, out),
         Task::Scale(options) => scale::run(&root, &options, out),
+        Task::Cluster(options) => cluster::run(&root, &options, out),
     }
 }
 

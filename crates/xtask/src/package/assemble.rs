@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use flate2::Compression;
 use function_inject_sidecar::IMAGE_VARIABLE;
 
 use super::base::Base;
@@ -39,6 +40,7 @@ pub(super) struct Workshop<'a> {
     pub(super) programs: PathBuf,
     /// Image with Python.
     pub(super) python: Option<Base>,
+    pub(super) compression: Compression,
 }
 
 /// The layers of an image, and its bill of materials.
@@ -104,7 +106,7 @@ impl Workshop<'_> {
                 platform: self.platform,
                 about: self.about(name, Some(description)),
                 base: None,
-                layers: vec![files.into_layer(None)?],
+                layers: vec![files.into_layer_with(None, self.compression)?],
                 process: Some(process),
             },
             sbom,
@@ -176,7 +178,7 @@ impl Workshop<'_> {
                 platform: self.platform,
                 about: self.about(name, Some(description)),
                 base: self.python.clone(),
-                layers: vec![files.into_layer(None)?],
+                layers: vec![files.into_layer_with(None, self.compression)?],
                 process: Some(process),
             },
             sbom,
@@ -189,9 +191,9 @@ impl Workshop<'_> {
         let shown = examples(&self.below_root(shown))?;
         let shown = Files::default().with(".up/examples.yaml", shown);
         Ok(vec![
-            files.into_layer(None)?,
-            package.into_layer(Some(Role::Package))?,
-            shown.into_layer(Some(Role::Examples))?,
+            files.into_layer_with(None, self.compression)?,
+            package.into_layer_with(Some(Role::Package), self.compression)?,
+            shown.into_layer_with(Some(Role::Examples), self.compression)?,
         ])
     }
 

@@ -14,7 +14,7 @@ use crate::cannot;
 
 /// An image to build upon.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Base {
+pub(crate) struct Base {
     pub(super) configuration: ImageConfiguration,
     /// From bottom to top.
     pub(super) layers: Vec<Descriptor>,

@@ -22,48 +22,48 @@ pub(super) const USER: &str = "2000:2000";
 
 /// The content of an image.
 #[derive(Debug)]
-pub(super) struct Recipe {
-    pub(super) platform: Platform,
+pub(crate) struct Recipe {
+    pub(crate) platform: Platform,
     /// The image's OCI annotations, by key.
-    pub(super) about: BTreeMap<String, String>,
+    pub(crate) about: BTreeMap<String, String>,
     /// Base image under `layers`; none for an image from scratch.
-    pub(super) base: Option<Base>,
+    pub(crate) base: Option<Base>,
     /// From bottom to top.
-    pub(super) layers: Vec<Layer>,
+    pub(crate) layers: Vec<Layer>,
     /// None for an image that is never run.
-    pub(super) process: Option<Process>,
+    pub(crate) process: Option<Process>,
 }
 
 /// Entry point, run as [`USER`].
 #[derive(Debug, Default)]
-pub(super) struct Process {
+pub(crate) struct Process {
     /// The program, which needs no arguments; empty for that of the base.
-    pub(super) entrypoint: Vec<String>,
+    pub(crate) entrypoint: Vec<String>,
     /// Ports that it listens on.
-    pub(super) ports: &'static [u16],
+    pub(crate) ports: &'static [u16],
     /// Variables, beside those of the base.
-    pub(super) env: Vec<(&'static str, String)>,
+    pub(crate) env: Vec<(&'static str, String)>,
     /// The signal that asks it to end; none for SIGTERM.
-    pub(super) stop_signal: Option<&'static str>,
+    pub(crate) stop_signal: Option<&'static str>,
     /// Working directory; none for that of the base.
-    pub(super) working_dir: Option<&'static str>,
+    pub(crate) working_dir: Option<&'static str>,
 }
 
 /// A whole image.
 #[derive(Debug)]
-pub(super) struct Image {
+pub(crate) struct Image {
     /// Blobs of the image, by digest.
     pub(super) blobs: BTreeMap<String, Vec<u8>>,
     pub(super) manifest: Descriptor,
     /// Digest of the configuration.
     pub(super) config: String,
     /// Digests of the layers, from bottom to top.
-    pub(super) layers: Vec<String>,
+    pub(crate) layers: Vec<String>,
 }
 
 impl Recipe {
     /// Makes the image.
-    pub(super) fn make(self) -> Result<Image> {
+    pub(crate) fn make(self) -> Result<Image> {
         self.assemble().context("cannot assemble an image")
     }
 
@@ -80,7 +80,7 @@ impl Recipe {
             let role = layer
                 .role
                 .map(|role| (ROLE_KEY.to_owned(), role.as_str().to_owned()));
-            let mut described = describe(MediaType::ImageLayerGzip, &layer.bytes)?;
+            let mut described = describe_known(layer.media_type, &layer.digest, layer.bytes.len())?;
             described.set_annotations(role.map(|role| HashMap::from([role])));
             blobs.insert(layer.digest, layer.bytes);
             layers.push(described);
@@ -191,11 +191,16 @@ fn described(
 }
 
 fn describe(media_type: MediaType, bytes: &[u8]) -> Result<Descriptor> {
-    let digest: Digest = digest(bytes).parse()?;
+    describe_known(media_type, &digest(bytes), bytes.len())
+}
+
+/// Describes content whose digest is known.
+fn describe_known(media_type: MediaType, digest: &str, size: usize) -> Result<Descriptor> {
+    let digest: Digest = digest.parse()?;
     Ok(DescriptorBuilder::default()
         .media_type(media_type)
         .digest(digest)
-        .size(bytes.len() as u64)
+        .size(size as u64)
         .build()?)
 }
 

@@ -8,12 +8,13 @@ use std::io::Write as _;
 
 use anyhow::{Context, Result};
 use flate2::{Compression, GzBuilder};
+use oci_spec::image::MediaType;
 use sha2::{Digest, Sha256};
 use tar::{Builder, EntryType, Header};
 
 /// Annotation by which Crossplane's tools find a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// `package.yaml`. At most one layer has this role.
     Package,
     /// `.up/examples.yaml`.
@@ -36,34 +37,82 @@ pub(super) const ROLE_KEY: &str = "io.crossplane.xpkg";
 
 /// Files by their path, which is relative to the image's root.
 #[derive(Debug, Default)]
-pub(super) struct Files(BTreeMap<String, (u32, Vec<u8>)>);
+pub(crate) struct Files(BTreeMap<String, Entry>);
+
+/// One entry of a layer.
+#[derive(Debug)]
+enum Entry {
+    File { mode: u32, content: Vec<u8> },
+    Link { target: String },
+    Folder { mode: u32 },
+}
 
 impl Files {
     /// The same files and one more that everybody can read.
     #[must_use]
-    pub(super) fn with(self, path: &str, content: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn with(self, path: &str, content: impl Into<Vec<u8>>) -> Self {
         self.with_mode(path, 0o644, content)
     }
 
     /// The same files and one more that everybody can run.
     #[must_use]
-    pub(super) fn with_program(self, path: &str, content: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn with_program(self, path: &str, content: impl Into<Vec<u8>>) -> Self {
         self.with_mode(path, 0o755, content)
     }
 
-    fn with_mode(mut self, path: &str, mode: u32, content: impl Into<Vec<u8>>) -> Self {
-        self.0.insert(path.to_owned(), (mode, content.into()));
+    /// The same files and one more with these permissions.
+    #[must_use]
+    pub(crate) fn with_mode(self, path: &str, mode: u32, content: impl Into<Vec<u8>>) -> Self {
+        let content = content.into();
+        self.with_entry(path, Entry::File { mode, content })
+    }
+
+    /// The same files and a symbolic link.
+    #[must_use]
+    pub(crate) fn with_link(self, path: &str, target: &str) -> Self {
+        let target = target.to_owned();
+        self.with_entry(path, Entry::Link { target })
+    }
+
+    /// The same files and a folder with these permissions. Folders of files need not be added.
+    #[must_use]
+    pub(crate) fn with_folder(self, path: &str, mode: u32) -> Self {
+        self.with_entry(path, Entry::Folder { mode })
+    }
+
+    fn with_entry(mut self, path: &str, entry: Entry) -> Self {
+        self.0.insert(path.to_owned(), entry);
         self
     }
 
-    /// Packs them.
+    /// Packs them, as small as possible.
+    #[cfg(test)]
     pub(super) fn into_layer(self, role: Option<Role>) -> Result<Layer> {
+        self.into_layer_with(role, Compression::best())
+    }
+
+    /// Packs them; without compression the layer is a plain archive, which is quick to make.
+    pub(crate) fn into_layer_with(
+        self,
+        role: Option<Role>,
+        compression: Compression,
+    ) -> Result<Layer> {
         let tar = self.tar().context("cannot pack a layer")?;
         let diff_id = digest(&tar);
-        let mut gzip = GzBuilder::new().write(Vec::new(), Compression::best());
+        if compression == Compression::none() {
+            return Ok(Layer {
+                media_type: MediaType::ImageLayer,
+                digest: diff_id.clone(),
+                diff_id,
+                bytes: tar,
+                role,
+            });
+        }
+        let mut gzip = GzBuilder::new().write(Vec::new(), compression);
         gzip.write_all(&tar)
             .and_then(|()| gzip.finish())
             .map(|bytes| Layer {
+                media_type: MediaType::ImageLayerGzip,
                 digest: digest(&bytes),
                 diff_id,
                 bytes,
@@ -79,9 +128,23 @@ impl Files {
             header.set_entry_type(EntryType::Directory);
             tar.append_data(&mut header, format!("{folder}/"), std::io::empty())?;
         }
-        for (path, (mode, content)) in self.0 {
-            let mut header = header(mode, content.len() as u64);
-            tar.append_data(&mut header, path, content.as_slice())?;
+        for (path, entry) in self.0 {
+            match entry {
+                Entry::File { mode, content } => {
+                    let mut header = header(mode, content.len() as u64);
+                    tar.append_data(&mut header, path, content.as_slice())?;
+                }
+                Entry::Link { target } => {
+                    let mut header = header(0o777, 0);
+                    header.set_entry_type(EntryType::Symlink);
+                    tar.append_link(&mut header, path, target)?;
+                }
+                Entry::Folder { mode } => {
+                    let mut header = header(mode, 0);
+                    header.set_entry_type(EntryType::Directory);
+                    tar.append_data(&mut header, format!("{path}/"), std::io::empty())?;
+                }
+            }
         }
         tar.into_inner()
     }
@@ -106,12 +169,13 @@ pub(super) fn header(mode: u32, size: u64) -> Header {
     header
 }
 
-/// A packed and compressed layer.
+/// A packed layer.
 #[derive(Debug)]
-pub(super) struct Layer {
+pub(crate) struct Layer {
+    pub(super) media_type: MediaType,
     /// Digest of `bytes`.
     pub(super) digest: String,
-    /// Digest of what is compressed in them.
+    /// Digest of what is in them without compression.
     pub(super) diff_id: String,
     pub(super) bytes: Vec<u8>,
     pub(super) role: Option<Role>,

@@ -19,7 +19,7 @@ use super::layer::header;
 use crate::cannot;
 
 /// Writes the folder anew.
-pub(super) fn write_folder(image: &Image, reference: &str, folder: &Path) -> Result<()> {
+pub(crate) fn write_folder(image: &Image, reference: &str, folder: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| cannot("remove", folder))?;
     }
@@ -33,7 +33,7 @@ pub(super) fn write_folder(image: &Image, reference: &str, folder: &Path) -> Res
 }
 
 /// Writes the file. `reference` is what it is to be called once it is loaded.
-pub(super) fn write_archive(image: &Image, reference: &str, file: &Path) -> Result<()> {
+pub(crate) fn write_archive(image: &Image, reference: &str, file: &Path) -> Result<()> {
     let mut files = files(image, reference)?;
     let path_of = |digest: &String| format!("blobs/{}", digest.replace(':', "/"));
     let manifest = json!([{

@@ -22,8 +22,9 @@ use std::path::{Path, PathBuf};
 
 use actor::registry::Registry;
 use anyhow::{Context, Result, bail};
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, value_parser};
+use flate2::Compression;
 
 use self::assemble::Workshop;
 use self::base::Base;
@@ -32,8 +33,12 @@ use self::content::Publication;
 use crate::workspace::Metadata;
 use crate::{Verdict, cannot};
 
+pub(crate) use self::image::{Process, Recipe};
+pub(crate) use self::layer::Files;
+pub(crate) use self::layout::{write_archive, write_folder};
 pub(crate) use self::platform::Platform;
 pub(crate) use self::programs::build as build_static;
+pub(crate) use self::roots::{PATH as ROOTS_PATH, bundle as roots_bundle};
 
 /// Packages to build, with their source and registry.
 #[derive(Debug, Args)]
@@ -57,6 +62,9 @@ pub(crate) struct Options {
     /// Cargo profile of programs that are built
     #[arg(long, default_value = "dist", value_name = "NAME")]
     pub(crate) profile: String,
+    /// Compression of layers, from 0 (none, fast) to 9; the digests of images depend on it
+    #[arg(long, default_value_t = 9, value_name = "LEVEL", value_parser = value_parser!(u32).range(0..=9))]
+    pub(crate) compression: u32,
     /// Output folder [default: packages/<platform> in Cargo's target folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
@@ -117,6 +125,7 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
         platform: options.platform,
         programs: programs(root, &metadata, options, &products)?,
         python,
+        compression: Compression::new(options.compression),
     };
     for product in products {
         let digest = package(&workshop, product, &output)

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
 /// The first place where TLS libraries search. Mounting a file there, or `SSL_CERT_FILE`, replaces it.
-pub(super) const PATH: &str = "etc/ssl/certs/ca-certificates.crt";
+pub(crate) const PATH: &str = "etc/ssl/certs/ca-certificates.crt";
 
 /// The crate that has the authorities.
 pub(super) const CRATE: &str = "webpki-root-certs";
@@ -16,7 +16,7 @@ pub(super) const CRATE: &str = "webpki-root-certs";
 const LINE: usize = 64;
 
 /// Mozilla's authorities, as PEM.
-pub(super) fn bundle() -> String {
+pub(crate) fn bundle() -> String {
     let mut pem = String::new();
     for certificate in TLS_SERVER_ROOT_CERTS {
         pem.push_str("-----BEGIN CERTIFICATE-----\n");

@@ -224,4 +224,55 @@ pub(crate) const COMPONENTS: &[Component] = &[
         },
         is_optional: true,
     },
+    // Those of `cargo xtask cluster`.
+    Component {
+        name: "keda-operator-manifests",
+        folder: "keda",
+        module: "github.com/kedacore/keda/v2",
+        part: Part::Definitions {
+            folders: "config/service_account config/rbac config/manager",
+        },
+        is_optional: true,
+    },
+    Component {
+        name: "crossplane-core-webhooks",
+        folder: "crossplane-core",
+        module: "github.com/crossplane/crossplane/v2",
+        part: Part::Definitions {
+            folders: "cluster/webhookconfigurations",
+        },
+        is_optional: true,
+    },
+    Component {
+        // In another folder than the control plane, whose pins would change with these.
+        name: "kubelet",
+        folder: "node",
+        module: "k8s.io/kubernetes",
+        part: Part::Program {
+            package: "k8s.io/kubernetes/cmd/kubelet",
+            variables: KUBERNETES_VERSION,
+        },
+        is_optional: true,
+    },
+    Component {
+        name: "kube-proxy",
+        folder: "node",
+        module: "k8s.io/kubernetes",
+        part: Part::Program {
+            package: "k8s.io/kubernetes/cmd/kube-proxy",
+            variables: KUBERNETES_VERSION,
+        },
+        is_optional: true,
+    },
+    Component {
+        // A program of our own with few of CoreDNS's plugins.
+        name: "coredns",
+        folder: "coredns",
+        module: "github.com/coredns/coredns",
+        part: Part::Program {
+            package: "asya.sh/real/coredns",
+            variables: &[],
+        },
+        is_optional: true,
+    },
 ];

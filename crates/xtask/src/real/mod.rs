@@ -91,10 +91,10 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
 pub(crate) enum Extent {
     /// Required components, and optional ones that were built before.
     Usual,
-    /// All of them.
-    Whole,
-    /// The one of that name.
-    Only(&'static str),
+    /// Required components, and the optional ones of these names.
+    With(&'static [&'static str]),
+    /// Those of these names.
+    Only(&'static [&'static str]),
 }
 
 /// Builds the components that are not in the cache at their pinned versions, and returns the cache
@@ -147,8 +147,9 @@ pub(crate) fn is_optional(name: &str) -> bool {
 /// An optional component that was built once is kept at its pinned version: tests use what is there.
 fn needed(root: &Path, cache: &Cache, extent: Extent) -> Result<Vec<Pins>> {
     let mut pins = pins_of(root, |component| match extent {
-        Extent::Usual | Extent::Whole => true,
-        Extent::Only(name) => component.name == name,
+        Extent::Usual => true,
+        Extent::With(names) => !component.is_optional || names.contains(&component.name),
+        Extent::Only(names) => names.contains(&component.name),
     })?;
     if extent == Extent::Usual {
         pins.retain(|pins| !pins.component.is_optional || cache.path_of(pins).is_file());

@@ -227,6 +227,7 @@ impl Release<'_> {
             programs,
             python_base,
             profile: self.options.profile.clone(),
+            compression: 9,
             output: Some(self.folder.join("packages").join(folder)),
             only: Vec::new(),
         };

@@ -6,7 +6,7 @@
 
 mod debian;
 mod pythons;
-mod requirements;
+pub(crate) mod requirements;
 mod results;
 
 use std::env;

@@ -12,17 +12,17 @@ use super::debian;
 
 /// One thing that must be installed before the tests run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Requirement {
-    what: What,
+pub(crate) struct Requirement {
+    pub(crate) what: What,
     /// The Debian package that has it.
-    package: &'static str,
+    pub(crate) package: &'static str,
     /// True if `--no-real` does without it.
-    is_for_real_components: bool,
+    pub(crate) is_for_real_components: bool,
 }
 
 /// Check for a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+pub(crate) enum What {
     /// A program on the search path.
     Program(&'static str),
     /// A file at a fixed place, for programs that Debian keeps off the search path.
@@ -90,7 +90,7 @@ impl Requirement {
 }
 
 impl What {
-    fn is_installed(self) -> bool {
+    pub(crate) fn is_installed(self) -> bool {
         match self {
             Self::Program(name) => is_on_path(name),
             Self::File(path) => Path::new(path).is_file(),
@@ -146,6 +146,17 @@ fn packages(missing: &[Requirement]) -> Vec<&'static str> {
     packages.sort_unstable();
     packages.dedup();
     packages
+}
+
+/// The sentence that names requirements, and the command that installs them.
+pub(crate) fn install_line(missing: &[&Requirement]) -> String {
+    let missing: Vec<Requirement> = missing.iter().map(|&&one| one).collect();
+    let names: Vec<&str> = missing.iter().map(Requirement::name).collect();
+    format!(
+        "not installed: {}; on Debian as root: apt-get install --no-install-recommends {}",
+        names.join(", "),
+        packages(&missing).join(" ")
+    )
 }
 
 fn message(missing: &[Requirement], go_error: Option<&str>) -> Option<String> {
