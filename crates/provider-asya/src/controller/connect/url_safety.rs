@@ -55,6 +55,7 @@ mod tests {
             spec: ProviderConfigSpec::default(),
             namespace: "crossplane-system".to_owned(),
             cluster: None,
+            shared_policies: Vec::new(),
         };
         let found =
             |password: &str| problem(&config, &connection, Some(&password.as_bytes().to_vec()));
