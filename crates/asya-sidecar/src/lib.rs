@@ -20,6 +20,7 @@ pub mod route;
 pub mod runtime;
 pub mod runtime_files;
 pub mod serve;
+#[cfg(any(feature = "s3", feature = "sqs"))]
 mod service_text;
 pub mod spool;
 pub mod state;
