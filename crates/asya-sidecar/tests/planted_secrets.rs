@@ -63,8 +63,8 @@ struct Denying {
 
 impl Denying {
     async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let service = service_fn(async |request: Request<Incoming>| {
@@ -102,7 +102,9 @@ fn denied(request: &Request<Incoming>) -> Response<Full<Bytes>> {
         format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>")
     };
     let answer = Response::builder().status(403);
-    answer.body(Full::new(Bytes::from(body))).unwrap()
+    answer
+        .body(Full::new(Bytes::from(body)))
+        .expect("an answer")
 }
 
 fn run(environment: &BTreeMap<String, String>, arguments: &[&str]) -> String {
@@ -112,7 +114,7 @@ fn run(environment: &BTreeMap<String, String>, arguments: &[&str]) -> String {
         .envs(environment)
         .args(arguments)
         .output();
-    let output = output.unwrap();
+    let output = output.expect("the program starts");
     assert!(!output.status.success(), "{arguments:?}: {output:?}");
     format!("{output:?}")
 }

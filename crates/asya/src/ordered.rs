@@ -1,7 +1,7 @@
 //! Work on many actors with all processors.
 
 use std::panic::resume_unwind;
-use std::thread::{available_parallelism, scope};
+use std::thread::{ScopedJoinHandle, available_parallelism, scope};
 
 /// Items per thread that are taken at once. A batch ends with its slowest item, and its results wait in
 /// memory.
@@ -42,7 +42,7 @@ pub(crate) fn ordered<T: Send, R: Send, E>(
                 .into_iter()
                 .map(|part| threads.spawn(move || part.into_iter().map(work).collect()))
                 .collect();
-            let ended = started.into_iter().map(|thread| thread.join());
+            let ended = started.into_iter().map(ScopedJoinHandle::join);
             ended
                 .map(|result| result.unwrap_or_else(|panic| resume_unwind(panic)))
                 .collect()

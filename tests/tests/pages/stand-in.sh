@@ -101,7 +101,7 @@ cargo)
         exec asya "$@"
         ;;
     xtask)
-        grep -qi "^    $1[ ,({]" crates/xtask/src/main.rs || fail "xtask has no task $1"
+        grep -qi "^    $(echo "$1" | tr -d -)[ ,({]" crates/xtask/src/main.rs || fail "xtask has no task $1"
         if [ "$1" = package ]; then
             mkdir -p target/packages/linux-amd64
             : >target/packages/linux-amd64/asya.xpkg

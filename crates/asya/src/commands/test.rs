@@ -44,7 +44,7 @@ fn once(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus> {
     let progress = printer.progress("running the cases");
     let work = |LoadedTest { test, inputs }| match inputs {
         Ok(inputs) => Ok(run_test(test, &inputs, &functions)),
-        Err(error) => Err((test, error)),
+        Err(error) => Err(Box::new((test, error))),
     };
     let ran = ordered::all(loaded.tests.into_iter().filter(is_asked_for), work);
     drop(progress);
@@ -56,7 +56,8 @@ fn once(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus> {
                 }
                 outcomes.push(outcome);
             }
-            Err((test, error)) => {
+            Err(refused) => {
+                let (test, error) = *refused;
                 printer.error(format_args!(
                     "{}: {}: {error}",
                     test.file.display(),

@@ -226,7 +226,7 @@ fn labels(actor: &Document) -> Option<Finding> {
                 .strip_suffix(*it)
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
-        SYSTEM_LABELS.iter().any(|it| is_of(&it))
+        SYSTEM_LABELS.iter().any(is_of)
     };
     let on_pods = actor.get(&["spec", "podLabels"]);
     let missing: Vec<&str> = labels

@@ -285,9 +285,9 @@ fn a_broker_without_rates_costs_no_more_calls() {
         Box::pin(Fixture::start("management.rates_mode = none\n"))
     });
     WITHOUT.run_alone(async |fixture| {
+        fixture.until_at_rest().await;
         let queue = fixture.rabbitmq.read(&["queues", "/", "rabbitmq"]).await;
         assert!(queue["messages_details"].is_null(), "no rates: {queue}");
-        fixture.until_at_rest().await;
         one_call_is_made_per_reconcile_and_nothing_is_written(fixture).await;
     });
 }

@@ -36,7 +36,7 @@ fn push_parts(folder: &Path, repository: &str, tag: &str) -> Result<()> {
         request("POST", &path, kind, &blob(folder, described)?)?;
     }
     let path = format!("/v2/{repository}/manifests/{tag}");
-    request("PUT", &path, &manifest.media_type().to_string(), &content)
+    request("PUT", &path, manifest.media_type().as_ref(), &content)
 }
 
 fn blob(folder: &Path, described: &Descriptor) -> Result<Vec<u8>> {

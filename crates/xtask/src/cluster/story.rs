@@ -79,9 +79,9 @@ impl Story<'_> {
                 .map(|number| format!("round-{round}-message-{number}"))
                 .collect();
             for id in &sent {
-                self.publish(&password, id)?;
+                publish(&password, id)?;
             }
-            self.until(&format!("pods for round {round}"), || {
+            until(&format!("pods for round {round}"), || {
                 let pods = self.get(
                     &format!("pods --namespace {NAMESPACE} --selector asya.sh/actor=hello"),
                     "{.items[*].status.conditions[?(@.type=='Ready')].status}",
@@ -89,7 +89,7 @@ impl Story<'_> {
                 Ok(pods.contains("True").then_some(()).ok_or(pods))
             })?;
             processes.print(&format!("round {round}: a pod is ready"))?;
-            self.until(
+            until(
                 &format!("the messages of round {round} in the log of x-sink"),
                 || {
                     let log = self.log_of_sink();
@@ -108,7 +108,7 @@ impl Story<'_> {
                 "round {round}: all {MESSAGES} messages are at x-sink"
             ))?;
             self.wait_for_status(NAMESPACE, "hello", "Napping", "")?;
-            self.until("no pods", || {
+            until("no pods", || {
                 let selector =
                     format!("pods --namespace {NAMESPACE} --selector asya.sh/actor=hello");
                 let pods = self.get(&selector, "{.items[*].metadata.name}")?;
@@ -158,28 +158,11 @@ impl Story<'_> {
         let path = "{.status.conditions[?(@.type=='ActorReady')].reason}: \
                     {.status.conditions[?(@.type=='ActorReady')].message}";
         let wanted = format!("{status}: ");
-        self.until(&format!("{name} is {status} ({part})"), || {
+        until(&format!("{name} is {status} ({part})"), || {
             let found = self.get(&actor, path)?;
             let holds = found.starts_with(&wanted) && found.contains(part);
             Ok(if holds { Ok(()) } else { Err(found) })
         })
-    }
-
-    /// Polls until `ask` has the answer; its error is what was found instead.
-    fn until(&self, what: &str, ask: impl Fn() -> Result<Result<(), String>>) -> Result<()> {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            match ask()? {
-                Ok(()) => return Ok(()),
-                Err(found) if Instant::now() > deadline => {
-                    bail!(
-                        "waited {} s until {what}; found {found:?}",
-                        TIMEOUT.as_secs()
-                    )
-                }
-                Err(_) => thread::sleep(INTERVAL),
-            }
-        }
     }
 
     /// A value of objects, by a JSONPath with or without spaces.
@@ -194,27 +177,44 @@ impl Story<'_> {
         let line = "logs --selector asya.sh/actor=x-sink --container asya-runtime --tail=-1";
         call(kubectl(self.instance, line)).unwrap_or_default()
     }
+}
 
-    /// Publishes an envelope as sidecars do, by the management API, at the name that pods use.
-    fn publish(&self, password: &str, id: &str) -> Result<()> {
-        let envelope = json!({
-            "id": id, "route": {"prev": [], "curr": "hello", "next": []}, "headers": {},
-            "payload": {"name": "world"}});
-        let body = json!({
-            "properties": {"delivery_mode": 2}, "routing_key": "hello",
-            "payload_encoding": "string", "payload": envelope.to_string()});
-        let mut curl = Command::new("curl");
-        curl.args(["--fail", "--silent", "--show-error"])
-            .args(["--user", &format!("asya:{}", decoded(password)?)])
-            .args(["--header", "content-type: application/json"])
-            .args(["--data", &body.to_string()])
-            .arg("http://rabbitmq.default.svc.cluster.local:15672/api/exchanges/%2F/asya/publish");
-        let answer = call(curl)?;
-        if answer.trim() != r#"{"routed":true}"# {
-            bail!("the broker has no queue for hello: {answer}");
+/// Polls until `ask` has the answer; its error is what was found instead.
+fn until(what: &str, ask: impl Fn() -> Result<Result<(), String>>) -> Result<()> {
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        match ask()? {
+            Ok(()) => return Ok(()),
+            Err(found) if Instant::now() > deadline => {
+                bail!(
+                    "waited {} s until {what}; found {found:?}",
+                    TIMEOUT.as_secs()
+                )
+            }
+            Err(_) => thread::sleep(INTERVAL),
         }
-        Ok(())
     }
+}
+
+/// Publishes an envelope as sidecars do, by the management API, at the name that pods use.
+fn publish(password: &str, id: &str) -> Result<()> {
+    let envelope = json!({
+        "id": id, "route": {"prev": [], "curr": "hello", "next": []}, "headers": {},
+        "payload": {"name": "world"}});
+    let body = json!({
+        "properties": {"delivery_mode": 2}, "routing_key": "hello",
+        "payload_encoding": "string", "payload": envelope.to_string()});
+    let mut curl = Command::new("curl");
+    curl.args(["--fail", "--silent", "--show-error"])
+        .args(["--user", &format!("asya:{}", decoded(password)?)])
+        .args(["--header", "content-type: application/json"])
+        .args(["--data", &body.to_string()])
+        .arg("http://rabbitmq.default.svc.cluster.local:15672/api/exchanges/%2F/asya/publish");
+    let answer = call(curl)?;
+    if answer.trim() != r#"{"routed":true}"# {
+        bail!("the broker has no queue for hello: {answer}");
+    }
+    Ok(())
 }
 
 /// A value of a Secret, from base64.
