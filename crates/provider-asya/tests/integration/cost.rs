@@ -286,8 +286,8 @@ fn a_broker_without_rates_costs_no_more_calls() {
     });
     WITHOUT.run_alone(async |fixture| {
         fixture.until_at_rest().await;
-        let queue = fixture.rabbitmq.read(&["queues", "/", "rabbitmq"]).await;
-        assert!(queue["messages_details"].is_null(), "no rates: {queue}");
+        let overview = fixture.rabbitmq.read(&["overview"]).await;
+        assert_eq!(overview["rates_mode"], "none", "{overview}");
         one_call_is_made_per_reconcile_and_nothing_is_written(fixture).await;
     });
 }
@@ -296,9 +296,7 @@ fn a_broker_without_rates_costs_no_more_calls() {
 #[test]
 fn a_broker_without_statistics_costs_no_more_calls() {
     static WITHOUT: Shared<Fixture> = Shared::new("a broker without statistics", || {
-        Box::pin(Fixture::start(
-            "management.disable_stats = true\nmanagement_agent.disable_metrics_collector = true\n",
-        ))
+        Box::pin(Fixture::start("management.disable_stats = true\n"))
     });
     WITHOUT.run_alone(async |fixture| {
         let overview = fixture.rabbitmq.read(&["overview"]).await;

@@ -32,6 +32,14 @@ impl Reconciler<'_> {
         let mut depth = self.depth(&desired, is_incomplete);
         loop {
             let observation = self.observe(policies, connection, depth).await?;
+            if let Observation::Present(observed) = &observation {
+                self.state.is_counted = observed.counters.is_some();
+            }
+            if depth == Depth::Quick && self.needs_dead_letters() {
+                // The broker counts messages again.
+                depth = Depth::WithDeadLetters;
+                continue;
+            }
             if let Observation::Present(observed) = &observation
                 && depth != Depth::Full
             {
@@ -95,11 +103,19 @@ impl Reconciler<'_> {
         let needs_resync = self.state.needs_resync(desired, timings.resync_interval);
         if needs_resync || is_incomplete || self.managed.is_deleted() {
             Depth::Full
-        } else if self.counters.is_some() && self.state.needs_dead_letters(timings.dead_letters) {
+        } else if self.needs_dead_letters() {
             Depth::WithDeadLetters
         } else {
             Depth::Quick
         }
+    }
+
+    /// Returns whether dead letters are due to be counted. A broker that counts no messages, since its
+    /// administrator turned statistics off, is not asked for them.
+    fn needs_dead_letters(&self) -> bool {
+        let interval = self.context.timings.dead_letters;
+        let is_counted = self.counters.is_some() && self.state.is_counted;
+        is_counted && self.state.needs_dead_letters(interval)
     }
 
     async fn observe(

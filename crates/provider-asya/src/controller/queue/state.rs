@@ -16,6 +16,8 @@ pub(super) struct ObjectState {
     pub(super) is_queue_deleted: bool,
     /// Time of the last write of settings.
     pub(super) updated: Option<Instant>,
+    /// True if the broker counted the queue's messages when it was observed last.
+    pub(super) is_counted: bool,
     /// Dead letters at their last count, and when that was.
     pub(super) dead_letters: Option<(u64, Instant)>,
     /// Time of the last write of counters.
