@@ -20,7 +20,7 @@ use crate::{Verdict, cannot};
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Run only the tests whose names contain this
-    #[arg(default_value = "rabbitmq")]
+    #[arg(default_value = "rabbitmq::")]
     filter: String,
     /// Run the ignored tests alone, which measure, and show what they print
     #[arg(long)]
