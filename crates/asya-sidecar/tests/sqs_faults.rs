@@ -3,6 +3,7 @@
 mod rig;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use rig::link::Link;
 use rig::sqs::Sqs;
@@ -20,16 +21,27 @@ async fn start() -> (Sqs, Link, BTreeMap<String, String>) {
     (sqs, link, environment)
 }
 
-async fn until_called(pod: &Pod) {
+/// The service may have given a message to a request whose answer is lost, and shows it again after this.
+fn show_again_soon(environment: &mut BTreeMap<String, String>) {
+    environment.insert("ASYA_SQS_VISIBILITY_TIMEOUT".to_owned(), "5".to_owned());
+}
+
+/// Sends a message, and waits until the handler is called with it. Its call ends once the file exists.
+async fn hold(sqs: &Sqs, pod: &Pod) -> PathBuf {
+    let release = pod.release_file("go");
+    let held = json!({"do": "hold", "release": release});
+    sqs.send("a", &envelope("held", "a", &[], &held)).await;
     until("the handler is called", || async {
         (!pod.calls().is_empty()).then_some(())
     })
     .await;
+    release
 }
 
 #[tokio::test]
 async fn messages_are_received_again_after_the_endpoint_has_returned() {
-    let (sqs, mut link, environment) = start().await;
+    let (sqs, mut link, mut environment) = start().await;
+    show_again_soon(&mut environment);
     let mut pod = Pod::start(&environment);
     pod.ready().await;
     link.cut().await;
@@ -58,10 +70,7 @@ async fn a_call_during_an_outage_is_published_once_and_acknowledged() {
     let (sqs, mut link, environment) = start().await;
     let mut pod = Pod::start(&environment);
     pod.ready().await;
-    let release = pod.release_file("go");
-    let held = json!({"do": "hold", "release": release});
-    sqs.send("a", &envelope("held", "a", &[], &held)).await;
-    until_called(&pod).await;
+    let release = hold(&sqs, &pod).await;
     link.cut().await;
     std::fs::write(release, "").unwrap();
     until("a publication has failed", || async {
@@ -84,8 +93,7 @@ async fn a_call_during_an_outage_is_published_once_and_acknowledged() {
 #[tokio::test]
 async fn a_receive_request_that_is_never_answered_is_made_again() {
     let (sqs, link, mut environment) = start().await;
-    // The service may have given the message to the request that is lost.
-    environment.insert("ASYA_SQS_VISIBILITY_TIMEOUT".to_owned(), "5".to_owned());
+    show_again_soon(&mut environment);
     let mut pod = Pod::start(&environment);
     pod.ready().await;
     link.lose();
@@ -101,10 +109,7 @@ async fn a_result_whose_publication_is_never_answered_is_published_again() {
     let (sqs, link, environment) = start().await;
     let mut pod = Pod::start(&environment);
     pod.ready().await;
-    let release = pod.release_file("go");
-    let held = json!({"do": "hold", "release": release});
-    sqs.send("a", &envelope("held", "a", &[], &held)).await;
-    until_called(&pod).await;
+    let release = hold(&sqs, &pod).await;
     link.lose();
     std::fs::write(release, "").unwrap();
     let at_sink = sqs.take_when("x-sink", 1).await;
