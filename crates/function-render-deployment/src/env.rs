@@ -135,8 +135,9 @@ fn refuse_reserved(actor: &Actor, env: &mut List, may_name_handler: bool, findin
 /// Checks the template's variables, of which only the names have been checked.
 fn check_form(call: &Call, env: &List, findings: &mut Findings) {
     for item in &env.items {
-        let variable = EnvVar::deserialize(&Value::Object(item.map.clone()));
-        if let (Err(error), Place::Spec(path)) = (variable, &item.place) {
+        if let Place::Spec(path) = &item.place
+            && let Err(error) = EnvVar::deserialize(&item.map)
+        {
             findings.error_at(call, Code::InvalidValue, path, &error.to_string());
         }
     }

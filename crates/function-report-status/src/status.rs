@@ -35,6 +35,7 @@ pub(crate) fn document(
         scaling: Some(scaling.to_owned()),
         last_scale_time: last_scale.map(|scale| scale.time.clone()),
         last_scale_direction: last_scale.map(|scale| scale.direction.clone()),
+        last_start: seen.health.last_start.clone(),
         queue: known(queue(seen)),
         resolved_target: target.and_then(|target| target.resolved.clone()),
         conflict_count: target.and_then(|target| target.conflict_count),

@@ -8,6 +8,7 @@ use super::finding::{Finding, PodView};
 use super::pod::Pod;
 use super::signal;
 use super::startup;
+use super::last_start;
 use super::{AtProvider, ForeignScaler, LastScale, Mounted, Signal, Time, volumes};
 use crate::status::StatusReason;
 
@@ -69,6 +70,7 @@ pub fn classify(
         total: Some(count(&live, |_| true)),
         desired,
         last_scale: scaled.or_else(|| before.last_scale.clone()),
+        last_start: last_start::of(&pods, before),
         signal: signal_of(&present, before.signal.as_ref(), now),
         ever_ready: before.ever_ready || ready > 0,
         starting_since: startup.map(|startup| startup.since.to_string()),

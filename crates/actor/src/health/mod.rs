@@ -15,6 +15,7 @@ mod classify;
 mod facts;
 mod finding;
 mod image;
+mod last_start;
 mod mounted;
 mod pod;
 mod signal;
@@ -25,6 +26,7 @@ mod volumes;
 pub use classify::{Verdict, classify, foreign_scaler, questions};
 pub use facts::{Facts, HealthTimeouts, Revision, Scaler, Workload};
 pub use finding::quote;
+pub use last_start::LastStart;
 pub use mounted::{MountProblem, Mounted, MountedKind};
 pub use pod::{Pod, PodMetadata, PodSpec, PodStatus};
 pub use time::{NotATime, Time};
@@ -133,6 +135,9 @@ pub struct AtProvider {
     /// Last change of the number of pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_scale: Option<LastScale>,
+    /// Start of the newest pod that has become ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_start: Option<LastStart>,
     /// Problem of the pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<Signal>,

@@ -45,6 +45,8 @@ view!(
         name: String,
         /// Its labels.
         labels: BTreeMap<String, String>,
+        /// When it was created.
+        creation_timestamp: Option<Time>,
         /// Set once it is being deleted.
         deletion_timestamp: Option<Time>,
     }

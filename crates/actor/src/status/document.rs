@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::binding::ObjectReference;
+use crate::health::LastStart;
 
 /// State of an actor, written by report-status. Crossplane keeps the conditions beside it.
 /// Unknown is absent, never 0.
@@ -38,6 +39,9 @@ pub struct StatusDocument {
     /// Direction of the last change: `Up` or `Down`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_scale_direction: Option<String>,
+    /// Start of the newest pod that has become ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_start: Option<LastStart>,
     /// State of the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueStatus>,

@@ -332,6 +332,13 @@ fn scaling(status: &StatusDocument) -> String {
     if let (Some(direction), Some(time)) = (&status.last_scale_direction, &status.last_scale_time) {
         parts.push(format!("last {} {time}", direction.to_lowercase()));
     }
+    parts.extend(status.last_start.as_ref().map(|start| {
+        let (scheduled, started) = (start.scheduled_seconds, start.started_seconds);
+        format!(
+            "last pod ready after {} s (scheduled {scheduled} s, started {started} s)",
+            start.ready_seconds
+        )
+    }));
     headed(status.scaling.as_deref(), &parts)
 }
 

@@ -9,12 +9,12 @@ use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 use super::address::{NODE, REGISTRY_PORT, SERVICES};
+use super::poll::until;
 use crate::cannot;
 use crate::real::Cache;
 
@@ -26,8 +26,6 @@ const INIT: &str = include_str!("init.sh");
 
 /// Timeout of the namespaces' creation and of the cgroups' deletion.
 const TIMEOUT: Duration = Duration::from_secs(20);
-
-const INTERVAL: Duration = Duration::from_millis(50);
 
 /// A cluster by its name, which need not run.
 #[derive(Debug, Clone)]
@@ -143,15 +141,20 @@ impl Instance {
     }
 
     fn wait_for_first_process(&self, outer: &mut Child) -> Result<u32> {
-        let deadline = Instant::now() + TIMEOUT;
-        while !self.path("ready").exists() {
-            let has_ended = outer.try_wait().context("cannot wait for `unshare`")?;
-            if has_ended.is_some() || Instant::now() > deadline {
-                let log = fs::read_to_string(self.path("log/init.log")).unwrap_or_default();
-                bail!("cannot create the cluster's namespaces: {}", log.trim());
+        until("the cluster's namespaces exist", TIMEOUT, || {
+            if self.path("ready").exists() {
+                return Ok(Ok(()));
             }
-            thread::sleep(INTERVAL);
-        }
+            let log = fs::read_to_string(self.path("log/init.log")).unwrap_or_default();
+            let log = log.trim();
+            let has_ended = outer.try_wait().context("cannot wait for `unshare`")?;
+            if let Some(status) = has_ended {
+                bail!(
+                    "cannot create the cluster's namespaces: `unshare` ended with {status}: {log}"
+                );
+            }
+            Ok(Err(log.to_owned()))
+        })?;
         let id = outer.id();
         let children = format!("/proc/{id}/task/{id}/children");
         let text =
@@ -173,8 +176,10 @@ impl Instance {
             if !killed.success() {
                 bail!("cannot end process {first}: `kill` ended with {killed}");
             }
-            let is_gone = || Ok(self.first_process().is_none().then_some(()));
-            poll("the cluster's processes have ended", is_gone)?;
+            until("the cluster's processes have ended", TIMEOUT, || {
+                let first = self.first_process();
+                Ok(first.map_or(Ok(()), |id| Err(format!("process {id}"))))
+            })?;
         }
         self.remove_cgroups()?;
         match fs::remove_dir_all(&self.state) {
@@ -206,27 +211,12 @@ impl Instance {
         for hierarchy in hierarchies()? {
             let own = hierarchy.join(self.cgroup());
             // A process that has just been killed is in its cgroup for a moment.
-            let remove = || Ok(remove_tree(&own).is_ok().then_some(()));
-            poll(&format!("cgroup {} is empty", own.display()), remove)?;
+            until("the cluster's cgroups are empty", TIMEOUT, || {
+                Ok(remove_tree(&own)
+                    .map_err(|error| cannot("remove", &own) + &format!(": {error}")))
+            })?;
         }
         Ok(())
-    }
-}
-
-/// Calls `ask` until it has an answer.
-///
-/// # Errors
-/// If there is none within 20 seconds.
-fn poll<T>(what: &str, mut ask: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
-        if let Some(answer) = ask()? {
-            return Ok(answer);
-        }
-        if Instant::now() > deadline {
-            bail!("waited {} s until {what}", TIMEOUT.as_secs());
-        }
-        thread::sleep(INTERVAL);
     }
 }
 
@@ -259,7 +249,7 @@ fn remove_tree(folder: &Path) -> std::io::Result<()> {
     fs::remove_dir(folder)
 }
 
-/// Start time of a process in clock ticks: it tells the process from a later one with the same id.
+/// Start time of a process in clock ticks: a later process with the same id has another.
 fn start_of(id: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The name of the program is in parentheses and may contain spaces.

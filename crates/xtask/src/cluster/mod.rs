@@ -12,6 +12,7 @@ mod debian;
 mod images;
 mod instance;
 mod moto;
+mod poll;
 mod process;
 mod programs;
 mod registry;
@@ -87,14 +88,28 @@ enum Action {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<OsString>,
     },
-    /// Send messages through an actor, and cause statuses that only a kubelet can cause
+    /// Send messages through actors while pods are killed, and cause statuses that only a kubelet can
+    /// cause
     Test,
+    /// Print the time of the first message after none, and of new actors while pods of packages are
+    /// replaced
+    Measure(Measure),
     /// What `up` does inside.
     #[command(hide = true)]
     InsideUp(Up),
     /// What `test` does inside.
     #[command(hide = true)]
     InsideTest,
+    /// What `measure` does inside.
+    #[command(hide = true)]
+    InsideMeasure(Measure),
+}
+
+#[derive(Debug, Args)]
+struct Measure {
+    /// First messages, each about a minute after the one before
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+    rounds: u8,
 }
 
 #[derive(Debug, Args)]
@@ -160,8 +175,23 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
                 return Ok(Verdict::Fails);
             }
         }
+        Action::Measure(Measure { rounds }) => {
+            if !within(
+                &instance,
+                &["inside-measure", "--rounds", &rounds.to_string()],
+            )? {
+                return Ok(Verdict::Fails);
+            }
+        }
         Action::InsideUp(up) => inside(root, &instance, up, out)?,
-        Action::InsideTest => story::run(&instance, &mut Processes::new(&instance, out))?,
+        Action::InsideTest => story::test(&instance, &mut Processes::new(&instance, out))?,
+        Action::InsideMeasure(Measure { rounds }) => {
+            story::measure(
+                &instance,
+                usize::from(*rounds),
+                &mut Processes::new(&instance, out),
+            )?;
+        }
         Action::Down => {
             instance.remove()?;
             writeln!(out, "cluster {:?} is down", instance.name)?;

@@ -4,16 +4,14 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use super::instance::Instance;
+use super::poll::until;
 use crate::cannot;
 use crate::workspace::shown;
-
-const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Lines of a log that an error shows.
 const SHOWN_LINES: usize = 8;
@@ -63,26 +61,22 @@ impl<'a> Processes<'a> {
         timeout: Duration,
         command: impl Fn() -> Command,
     ) -> Result<()> {
-        let deadline = Instant::now() + timeout;
-        loop {
+        until(what, timeout, || {
             let output = command()
                 .stdin(Stdio::null())
                 .output()
                 .with_context(|| format!("cannot start `{}`", shown(&command())))?;
             if output.status.success() {
-                break;
+                return Ok(Ok(()));
             }
             self.check()?;
-            if Instant::now() > deadline {
-                let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                bail!(
-                    "waited {} s without success until {what}: `{}`: {complaint}",
-                    timeout.as_secs(),
-                    shown(&command())
-                );
-            }
-            thread::sleep(INTERVAL);
-        }
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            Ok(Err(format!(
+                "`{}`: {}",
+                shown(&command()),
+                complaint.trim()
+            )))
+        })?;
         self.print(what)
     }
 

@@ -10,7 +10,7 @@ use actor::health::{
 use actor::labels;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::ReplicaSet;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{self as meta, ObjectMeta};
 use kube::core::PartialObjectMeta;
 use kube::{Resource, ResourceExt as _};
 use serde::Deserialize;
@@ -135,11 +135,12 @@ impl View for PodView {
 
     fn into_entry(self) -> Option<Entry<Arc<Pod>>> {
         let metadata = self.metadata;
-        let deleted = metadata.deletion_timestamp.as_ref();
+        let time = |time: &meta::Time| Time::from_seconds(time.0.as_second());
         let pod = PodMetadata {
             name: metadata.name.clone()?,
             labels: metadata.labels.clone().unwrap_or_default(),
-            deletion_timestamp: deleted.map(|time| Time::from_seconds(time.0.as_second())),
+            creation_timestamp: metadata.creation_timestamp.as_ref().map(time),
+            deletion_timestamp: metadata.deletion_timestamp.as_ref().map(time),
         };
         let actor = pod.labels.get(labels::ACTOR)?.clone();
         entry(&metadata, actor, |_| {
