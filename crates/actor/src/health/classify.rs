@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::facts::{Facts, HealthTimeouts, Scaler, desired};
 use super::finding::{Finding, PodView};
+use super::last_start;
 use super::pod::Pod;
 use super::signal;
 use super::startup;
-use super::last_start;
 use super::{AtProvider, ForeignScaler, LastScale, Mounted, Signal, Time, volumes};
 use crate::status::StatusReason;
 

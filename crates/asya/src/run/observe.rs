@@ -44,8 +44,23 @@ pub(super) struct Observed {
 }
 
 impl Unsettled {
+    /// Sends a message, which counts from before it is sent: its receiver may settle it before this
+    /// call returns. One that cannot be sent does not count.
+    pub(super) async fn send<T, E>(
+        &self,
+        id: &str,
+        send: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        self.add(id);
+        let sent = send.await;
+        if sent.is_err() {
+            self.settle(id);
+        }
+        sent
+    }
+
     /// One more message with this id.
-    pub(super) fn add(&self, id: &str) {
+    fn add(&self, id: &str) {
         *lock(&self.0.open).entry(id.to_owned()).or_default() += 1;
     }
 
@@ -94,16 +109,12 @@ impl Observed {
         body: Bytes,
         attributes: Attributes<'_>,
     ) -> Result<(), SendError> {
-        let is_here = self.running.contains(actor);
-        // Before it is sent: the other actor may settle it before this call returns.
-        if is_here {
-            self.unsettled.add(id);
+        let send = self.inner.send(actor, body, attributes);
+        if self.running.contains(actor) {
+            self.unsettled.send(id, send).await
+        } else {
+            send.await
         }
-        let sent = self.inner.send(actor, body, attributes).await;
-        if is_here && sent.is_err() {
-            self.unsettled.settle(id);
-        }
-        sent
     }
 
     /// Sends a message to an actor whose queue may be missing, because this program is at its end.
@@ -181,11 +192,8 @@ impl Transport for Observed {
     async fn send_later(&self, body: Bytes, delay: Duration) -> Result<(), SendError> {
         let found = envelope(&body);
         let id = found.as_ref().map_or("", Envelope::id).to_owned();
-        self.unsettled.add(&id);
-        if let Err(error) = self.inner.send_later(body, delay).await {
-            self.unsettled.settle(&id);
-            return Err(error);
-        }
+        let send = self.inner.send_later(body, delay);
+        self.unsettled.send(&id, send).await?;
         let status = found.map(|found| found.status).unwrap_or_default();
         let number = |member: &str| {
             let number = status.get(member).and_then(Value::as_u64);

@@ -384,14 +384,13 @@ impl Session<'_> {
         };
         for Outgoing { actor, id, body } in messages {
             self.totals.sent();
-            let is_here = generation.running.contains(&actor);
-            if is_here {
-                self.unsettled.add(&id);
-            }
-            if let Err(error) = sender.send(&actor, body, &[]).await {
-                if is_here {
-                    self.unsettled.settle(&id);
-                }
+            let send = sender.send(&actor, body, &[]);
+            let sent = if generation.running.contains(&actor) {
+                self.unsettled.send(&id, send).await
+            } else {
+                send.await
+            };
+            if let Err(error) = sent {
                 self.totals.invalid += 1;
                 let hint = matches!(error, SendError::Unroutable(_))
                     .then(|| "give the actor among the files".to_owned());

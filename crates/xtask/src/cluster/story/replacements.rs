@@ -39,14 +39,18 @@ pub(super) fn measure(story: &Story<'_>, processes: &mut Processes<'_>) -> Resul
             format!("delete pods --namespace {PACKAGES} --selector {selector} --wait=false");
         call(kubectl(story.instance, &delete))?;
         measured(&format!("the pod of {name} is deleted"))?;
-        let deployments = format!("deployments --namespace {PACKAGES} --selector {selector}");
-        until(&format!("{name} has one pod"), TIMEOUT, || {
-            let pods = format!("pods --namespace {PACKAGES} --selector {selector}");
-            let phases = story.get(&pods, "{.items[*].status.phase}")?;
-            let ready = story.get(&deployments, "{.items[*].status.readyReplicas}")?;
-            let holds = phases == "Running" && ready == "1";
-            Ok(if holds { Ok(()) } else { Err(phases) })
-        })?;
+        let pods = format!("pods --namespace {PACKAGES} --selector {selector}");
+        let path = "{range .items[*]}{.metadata.deletionTimestamp}\
+                    {.status.conditions[?(@.type=='Ready')].status} {end}";
+        until(
+            &format!("{name} has one pod, which is ready"),
+            TIMEOUT,
+            || {
+                let found = story.get(&pods, path)?;
+                let holds = found.trim() == "True";
+                Ok(if holds { Ok(()) } else { Err(found) })
+            },
+        )?;
     }
     story.delete_namespace(NAMESPACE)
 }
