@@ -75,12 +75,10 @@ pub(crate) fn render(
     if !shape.annotations.is_empty() {
         metadata["annotations"] = json!(shape.annotations);
     }
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": kind.as_str(),
-        "metadata": metadata,
-        "spec": spec,
-    })
+    let mut object = json!({"apiVersion": "apps/v1", "kind": kind.as_str(), "metadata": metadata});
+    // Moved: json! would copy all of it.
+    object["spec"] = Value::Object(spec);
+    object
 }
 
 fn for_deployment(

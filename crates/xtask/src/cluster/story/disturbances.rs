@@ -25,7 +25,7 @@ const END: &str = "disturbances-end";
 const MESSAGES: usize = 300;
 
 /// Time for which pods are killed.
-const DURATION: Duration = Duration::from_secs(60);
+const DURATION: Duration = Duration::from_mins(1);
 
 /// Pause between two of them.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -80,7 +80,7 @@ pub(super) fn play(story: &Story<'_>, processes: &mut Processes<'_>) -> Result<(
         story.wait_for_status(NAMESPACE, actor, "Running", "")?;
     }
     processes.print("both actors are Running again")?;
-    if killed.get(NAMESPACE).is_none() {
+    if !killed.contains_key(NAMESPACE) {
         bail!("no pod of an actor was killed: play it again");
     }
     story.delete_namespace(NAMESPACE)
