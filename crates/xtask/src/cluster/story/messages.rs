@@ -32,10 +32,10 @@ pub(super) fn play(story: &Story<'_>, processes: &mut Processes<'_>) -> Result<(
             let payload = json!({"name": "world"});
             story.broker.publish(id, &["hello"], &payload)?;
         }
-        until(&format!("pods for round {round}"), TIMEOUT, || {
-            let path = "{.items[*].status.conditions[?(@.type=='Ready')].status}";
-            let pods = story.get(&pods_of(NAMESPACE, "hello"), path)?;
-            Ok(pods.contains("True").then_some(()).ok_or(pods))
+        let what = format!("a pod is ready in round {round}");
+        let path = "{.items[*].status.conditions[?(@.type=='Ready')].status}";
+        story.wait_for(&what, &pods_of(NAMESPACE, "hello"), path, |found| {
+            found.contains("True")
         })?;
         processes.print(&format!("round {round}: a pod is ready"))?;
         let what = format!("the messages of round {round} are in the log of x-sink");

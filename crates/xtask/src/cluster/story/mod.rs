@@ -93,17 +93,29 @@ impl<'a> Story<'a> {
         let path = "{.status.conditions[?(@.type=='ActorReady')].reason}: \
                     {.status.conditions[?(@.type=='ActorReady')].message}";
         let wanted = format!("{status}: ");
-        until(&format!("{name} is {status} ({part})"), TIMEOUT, || {
-            let found = self.get(&actor, path)?;
-            let holds = found.starts_with(&wanted) && found.contains(part);
-            Ok(if holds { Ok(()) } else { Err(found) })
+        let what = format!("{name} is {status} ({part})");
+        self.wait_for(&what, &actor, path, |found| {
+            found.starts_with(&wanted) && found.contains(part)
         })
     }
 
     fn wait_for_no_pods(&self, namespace: &str, actor: &str) -> Result<()> {
-        until(&format!("{actor} has no pods"), TIMEOUT, || {
-            let pods = self.get(&pods_of(namespace, actor), "{.items[*].metadata.name}")?;
-            Ok(if pods.is_empty() { Ok(()) } else { Err(pods) })
+        let what = format!("{actor} has no pods");
+        let pods = pods_of(namespace, actor);
+        self.wait_for(&what, &pods, "{.items[*].metadata.name}", str::is_empty)
+    }
+
+    /// Waits until this holds for a value of objects, by a JSONPath.
+    fn wait_for(
+        &self,
+        what: &str,
+        objects: &str,
+        path: &str,
+        holds: impl Fn(&str) -> bool,
+    ) -> Result<()> {
+        until(what, TIMEOUT, || {
+            let found = self.get(objects, path)?;
+            Ok(if holds(&found) { Ok(()) } else { Err(found) })
         })
     }
 }

@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::{Story, TIMEOUT};
+use super::Story;
 use crate::cluster::control_plane::kubectl;
-use crate::cluster::poll::until;
 use crate::cluster::process::Processes;
 use crate::cluster::workloads::call;
 
@@ -42,15 +41,8 @@ pub(super) fn measure(story: &Story<'_>, processes: &mut Processes<'_>) -> Resul
         let pods = format!("pods --namespace {PACKAGES} --selector {selector}");
         let path = "{range .items[*]}{.metadata.deletionTimestamp}\
                     {.status.conditions[?(@.type=='Ready')].status} {end}";
-        until(
-            &format!("{name} has one pod, which is ready"),
-            TIMEOUT,
-            || {
-                let found = story.get(&pods, path)?;
-                let holds = found.trim() == "True";
-                Ok(if holds { Ok(()) } else { Err(found) })
-            },
-        )?;
+        let what = format!("{name} has one pod, which is ready");
+        story.wait_for(&what, &pods, path, |found| found.trim() == "True")?;
     }
     story.delete_namespace(NAMESPACE)
 }
@@ -62,10 +54,8 @@ fn time_of_actor(story: &Story<'_>, name: &str) -> Result<[Duration; 2]> {
     let is_true = |object: &str, condition: &str| {
         let line = format!("{object} --namespace {NAMESPACE} --ignore-not-found");
         let path = format!("{{.status.conditions[?(@.type=='{condition}')].status}}");
-        until(&format!("{object} is {condition}"), TIMEOUT, || {
-            let found = story.get(&line, &path)?;
-            Ok(if found == "True" { Ok(()) } else { Err(found) })
-        })?;
+        let what = format!("{object} is {condition}");
+        story.wait_for(&what, &line, &path, |found| found == "True")?;
         anyhow::Ok(start.elapsed())
     };
     Ok([
