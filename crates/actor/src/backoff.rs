@@ -46,6 +46,25 @@ impl Default for Delays {
     }
 }
 
+impl Delays {
+    /// Exponential delays between the two, of which one that is not given gives way to the other.
+    #[must_use]
+    pub fn within(initial: Option<Duration>, longest: Option<Duration>) -> Self {
+        let defaults = Self::default();
+        let (initial, longest) = match (initial, longest) {
+            (Some(initial), Some(longest)) => (initial, longest),
+            (Some(initial), None) => (initial, defaults.longest.max(initial)),
+            (None, Some(longest)) => (defaults.initial.min(longest), longest),
+            (None, None) => (defaults.initial, defaults.longest),
+        };
+        Self {
+            initial,
+            longest,
+            ..defaults
+        }
+    }
+}
+
 impl Growth {
     /// All of them, with the names that policies have for them.
     pub const NAMES: [(&str, Self); 3] = [

@@ -83,9 +83,7 @@ fn delays(growth: Option<&str>, initial: Option<&str>, longest: Option<&str>) ->
     let read = |text: Option<&str>| duration::parse_or_seconds(text?).ok();
     Delays {
         growth: growth.and_then(Growth::named).unwrap_or(defaults.growth),
-        initial: read(initial).unwrap_or(defaults.initial),
-        longest: read(longest).unwrap_or(defaults.longest),
-        ..defaults
+        ..Delays::within(read(initial), read(longest))
     }
 }
 

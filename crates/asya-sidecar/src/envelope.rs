@@ -231,7 +231,7 @@ impl Envelope {
             .or_insert_with(|| raw(&Value::Null));
         next.rest.extend(members);
         if index > 0 {
-            next.id = ids::of_child(&self.id, actor, index);
+            next.id = ids::of_child(&self.id, actor, self.route.prev.len(), index);
             next.parent_id = Some(self.id.clone());
         }
         Ok(next)

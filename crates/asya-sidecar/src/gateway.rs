@@ -2,7 +2,7 @@
 //! loses only its own reports.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,8 +22,9 @@ pub const URL: &str = "x-asya-gateway-url";
 /// Header that turns reports off by the value `off`.
 pub const STATUS: &str = "x-asya-mesh-status";
 
-/// Reports that wait. More are dropped.
+/// Reports that wait, and their bytes. More are dropped.
 const WAITING: usize = 1000;
+const WAITING_BYTES: usize = 4 * 1024 * 1024;
 
 /// Timeout of a report to a gateway.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -64,6 +65,7 @@ pub struct Gateway {
     url: Option<String>,
     actor: String,
     reports: mpsc::Sender<Report>,
+    waiting_bytes: Arc<AtomicUsize>,
     observer: Option<Observer>,
 }
 
@@ -93,10 +95,34 @@ struct Report {
     id: String,
     /// `progress`, `fly` or `final`: the last part of the older form's path.
     kind: &'static str,
-    /// Body of the older form.
-    older: Bytes,
+    /// Status of a status event of the newer form; none for what a handler streams.
+    status: Option<String>,
+    /// Data: the body of the older form, and a part of that of the newer one.
+    data: Bytes,
+    /// Bytes of waiting reports, of which this is one.
+    waiting_bytes: Arc<AtomicUsize>,
+}
+
+impl Report {
     /// Body of the newer form.
-    event: Bytes,
+    fn event(&self) -> Bytes {
+        let data = String::from_utf8_lossy(&self.data);
+        match &self.status {
+            None => format!("{{\"type\":\"fly\",\"data\":{data}}}"),
+            Some(status) => {
+                let status = json!(status);
+                format!("{{\"type\":\"status\",\"status\":{status},\"data\":{data}}}")
+            }
+        }
+        .into()
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        self.waiting_bytes
+            .fetch_sub(self.data.len(), Ordering::Relaxed);
+    }
 }
 
 impl Gateway {
@@ -108,6 +134,7 @@ impl Gateway {
             url,
             actor: actor.to_owned(),
             reports,
+            waiting_bytes: Arc::default(),
             observer: None,
         }
     }
@@ -119,6 +146,7 @@ impl Gateway {
             url: None,
             actor: actor.to_owned(),
             reports,
+            waiting_bytes: Arc::default(),
             observer: Some(observer),
         }
     }
@@ -151,16 +179,9 @@ impl Gateway {
         let Some(url) = self.url_for(envelope) else {
             return;
         };
-        let Ok(raw) = serde_json::from_slice::<Box<RawValue>>(data) else {
-            return;
-        };
-        self.enqueue(Report {
-            url,
-            id: envelope.id().to_owned(),
-            kind: "fly",
-            older: data.clone(),
-            event: format!("{{\"type\":\"fly\",\"data\":{}}}", raw.get()).into(),
-        });
+        if serde_json::from_slice::<&RawValue>(data).is_ok() {
+            self.enqueue(url, envelope, "fly", None, data.clone());
+        }
     }
 
     /// Reports the end of a message at the sink or the sump.
@@ -209,19 +230,31 @@ impl Gateway {
         status: &str,
         data: &Value,
     ) {
-        self.enqueue(Report {
+        let data = data.to_string().into();
+        self.enqueue(url, envelope, kind, Some(status.to_owned()), data);
+    }
+
+    fn enqueue(
+        &self,
+        url: String,
+        envelope: &Envelope,
+        kind: &'static str,
+        status: Option<String>,
+        data: Bytes,
+    ) {
+        let bytes = data.len();
+        let waiting = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+        // Counted off again when it is sent, or dropped.
+        let report = Report {
             url,
             id: envelope.id().to_owned(),
             kind,
-            older: data.to_string().into(),
-            event: json!({"type": "status", "status": status, "data": data})
-                .to_string()
-                .into(),
-        });
-    }
-
-    fn enqueue(&self, report: Report) {
-        if self.reports.try_send(report).is_err() {
+            status,
+            data,
+            waiting_bytes: Arc::clone(&self.waiting_bytes),
+        };
+        let has_room = waiting == 0 || waiting + bytes <= WAITING_BYTES;
+        if !has_room || self.reports.try_send(report).is_err() {
             tracing::debug!("report to the gateway dropped: too many wait");
         }
     }
@@ -267,7 +300,7 @@ async fn send(
     let url = &report.url;
     if knows_events.load(Ordering::Relaxed) {
         let url = format!("{url}/api/v1/mesh/{id}/events");
-        let status = post(client, url, report.event.clone()).await?;
+        let status = post(client, url, report.event()).await?;
         if status != StatusCode::NOT_FOUND {
             return Ok(());
         }
@@ -276,7 +309,7 @@ async fn send(
     let status = post(
         client,
         format!("{url}/mesh/{id}/{kind}"),
-        report.older.clone(),
+        report.data.clone(),
     )
     .await?;
     // Learned from an answer to the older form only: a missing message is 404 in the newer one too.
@@ -292,4 +325,36 @@ async fn post(client: &HttpClient, url: String, body: Bytes) -> Result<StatusCod
         .body(body)
         .map_err(|error| error.to_string())?;
     client.send(request).await.map(|response| response.status())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn reports_that_wait_are_limited_in_bytes() {
+        let (reports, mut waiting) = mpsc::channel(WAITING);
+        let gateway = Gateway {
+            url: Some("http://gateway".to_owned()),
+            actor: "a".to_owned(),
+            reports,
+            waiting_bytes: Arc::default(),
+            observer: None,
+        };
+        let envelope = br#"{"id":"m","route":{"prev":[],"curr":"a","next":[]},"payload":1}"#;
+        let envelope = Envelope::parse(envelope).expect("an envelope");
+        let data: Bytes = format!("{:?}", "x".repeat(1024 * 1024)).into();
+        for _ in 0..20 {
+            gateway.fly(&envelope, &data);
+        }
+        assert_eq!(waiting.len(), 3);
+        let report = waiting.recv().await.expect("a report");
+        assert_eq!(
+            report.event().len(),
+            data.len() + r#"{"type":"fly","data":}"#.len()
+        );
+        drop(report);
+        gateway.fly(&envelope, &data);
+        assert_eq!(waiting.len(), 3);
+    }
 }

@@ -2,15 +2,18 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// The id of a later frame, in the form of a UUID (version 8: of our own making).
-pub(crate) fn of_child(parent: &str, actor: &str, index: usize) -> String {
+/// The id of a later frame, in the form of a UUID (version 8: of our own making). `position` is that of
+/// the actor on its route, on which it may be several times.
+pub(crate) fn of_child(parent: &str, actor: &str, position: usize, index: usize) -> String {
     let mut hash = Sha256::new();
-    // Lengths first: no two triples give the same bytes.
+    // Lengths first: no two of them give the same bytes.
     for part in [parent, actor] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    hash.update((index as u64).to_be_bytes());
+    for number in [position, index] {
+        hash.update((number as u64).to_be_bytes());
+    }
     let mut id = [0; 16];
     id.copy_from_slice(&hash.finalize()[..16]);
     id[6] = id[6] & 0x0f | 0x80;
@@ -58,4 +61,26 @@ pub fn random() -> String {
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     uuid(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::of_child;
+
+    #[test]
+    fn ids_of_frames_differ_by_parent_actor_position_and_index() {
+        let of = [
+            ("m", "a", 0, 1),
+            ("m", "a", 0, 2),
+            ("m", "a", 1, 1),
+            ("m", "ab", 0, 1),
+            ("ma", "b", 0, 1),
+        ];
+        let ids =
+            of.map(|(parent, actor, position, index)| of_child(parent, actor, position, index));
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), of.len());
+        assert_eq!(ids[0], of_child("m", "a", 0, 1));
+    }
 }

@@ -66,10 +66,13 @@ fn main() -> ExitCode {
 
 fn start_logging(level: tracing::Level) {
     let level = LevelFilter::from_level(level);
-    // At debug level the SDK of AWS logs credentials, of which the access key is readable.
+    // At debug level the SDK of AWS logs credentials, of which the access key is readable. lapin logs
+    // bodies: of a message that no queue takes as a warning, of others at lower levels.
     let levels = Targets::new()
         .with_default(level)
-        .with_target("aws_", level.min(LevelFilter::INFO));
+        .with_target("aws_", level.min(LevelFilter::INFO))
+        .with_target("lapin", level.min(LevelFilter::INFO))
+        .with_target("lapin::returned_messages", LevelFilter::OFF);
     let lines = tracing_subscriber::fmt::layer().json();
     tracing_subscriber::registry()
         .with(lines.with_writer(std::io::stderr))

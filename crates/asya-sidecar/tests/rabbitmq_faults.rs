@@ -83,6 +83,62 @@ async fn a_dead_runtime_gets_no_message_and_costs_none() {
 }
 
 #[tokio::test]
+async fn a_dead_runtime_holds_none_of_several_messages() {
+    let rabbit = Rabbit::start().await;
+    rabbit.queue("a").await;
+    let mut environment = rabbit.environment("a");
+    environment.insert("ASYA_PREFETCH".to_owned(), "8".to_owned());
+    let mut pod = Pod::start(&environment);
+    pod.ready().await;
+    let release = pod.release_file("go");
+    let held = json!({"do": "hold", "release": release});
+    for number in 0..8 {
+        let id = format!("m{number}");
+        rabbit.send("a", &envelope(&id, "a", &[], &held)).await;
+    }
+    until("eight messages are processed at a time", || async {
+        let in_flight = pod.metric("messages_in_flight").await;
+        (in_flight > 7.9).then_some(())
+    })
+    .await;
+    pod.kill_runtime();
+    rabbit.until_count("asya-a", 8).await;
+    std::fs::write(release, "").unwrap();
+    pod.start_runtime();
+    assert_eq!(rabbit.take_when("x-sink", 8).await.len(), 8);
+    assert!(rabbit.take("x-sump").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_name_that_no_queue_can_have_is_in_the_sump_and_stops_nothing() {
+    let rabbit = Rabbit::start().await;
+    rabbit.queue("a").await;
+    let pod = Pod::start(&rabbit.environment("a"));
+    pod.ready().await;
+    let long = "x".repeat(300);
+    let secret = json!({"text": "planted"});
+    for next in [long.as_str(), "nobody"] {
+        rabbit
+            .send("a", &envelope(next, "a", &[next], &secret))
+            .await;
+    }
+    rabbit.send("a", &envelope("m", "a", &[], &json!({}))).await;
+    let failed = rabbit.take_when("x-sump", 2).await;
+    for failed in failed {
+        assert_eq!(failed["status"]["error"]["type"], "asya.UnroutableError");
+    }
+    assert_eq!(ids(&rabbit.take_when("x-sink", 1).await), ["m"]);
+    rabbit.until_count("asya-a", 0).await;
+    // lapin would log the bytes as decimal numbers.
+    let bytes: Vec<String> = "planted".bytes().map(|byte| byte.to_string()).collect();
+    let log = pod.log();
+    assert!(
+        !log.contains("planted") && !log.contains(&bytes.join(", ")),
+        "{log}"
+    );
+}
+
+#[tokio::test]
 async fn a_sidecar_without_a_runtime_ends_on_sigterm() {
     let rabbit = Rabbit::start().await;
     rabbit.queue("a").await;

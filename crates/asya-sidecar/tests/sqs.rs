@@ -236,6 +236,20 @@ async fn a_result_for_a_missing_queue_counts_as_failed() {
 }
 
 #[tokio::test]
+async fn a_message_for_a_fifo_queue_is_in_the_sump_and_stops_nothing() {
+    let sqs = Sqs::start().await;
+    sqs.queue("a").await;
+    let pod = Pod::start(&sqs.environment("a"));
+    pod.ready().await;
+    sqs.send("a", &envelope("m", "a", &["b.fifo"], &json!({})))
+        .await;
+    sqs.send("a", &envelope("n", "a", &[], &json!({}))).await;
+    let failed = sqs.take_when("x-sump", 1).await.remove(0);
+    assert_eq!(failed["status"]["error"]["type"], "asya.UnroutableError");
+    assert_eq!(sqs.take_when("x-sink", 1).await[0]["id"], "n");
+}
+
+#[tokio::test]
 async fn a_sidecar_that_ends_during_a_long_poll_hides_no_message() {
     let sqs = Sqs::start().await;
     sqs.queue("a").await;

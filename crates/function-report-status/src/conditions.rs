@@ -10,6 +10,9 @@ use function_kit::Note;
 use crate::observe::{Observation, ObservedObject, Problem, Queue, Scaler, State};
 use crate::status_reason;
 
+/// Message while KEDA has not written a status of its own, whether or not the ScaledObject exists yet.
+pub(crate) const NOT_RECONCILED: &str = "KEDA has not reconciled the ScaledObject yet";
+
 /// One condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Verdict {
@@ -154,7 +157,9 @@ fn of_workload(seen: &Observation) -> Verdict {
     let is_bound = seen.target.is_some();
     match &seen.workload {
         ObservedObject::NotDesired if !is_bound => Verdict::not_rendered("workload"),
-        ObservedObject::Missing => Verdict::new(false, "Creating", ""),
+        ObservedObject::Missing if seen.desired().is_none_or(|desired| desired == 0) => {
+            Verdict::new(false, "Creating", "")
+        }
         _ if seen.desired() == Some(0) => Verdict::new(true, "ScaledToZero", ""),
         _ if seen.ready().is_some_and(|ready| ready > 0) => Verdict::new(true, "Available", ""),
         _ => Verdict::new(false, "Starting", seen.progress()),
@@ -175,7 +180,7 @@ fn scaling(seen: &Observation) -> Verdict {
             Verdict::new(false, "WaitingForQueue", message)
         }
         ObservedObject::NotDesired => Verdict::not_rendered("ScaledObject"),
-        ObservedObject::Missing => Verdict::new(false, "Creating", ""),
+        ObservedObject::Missing => Verdict::new(false, "Creating", NOT_RECONCILED),
         ObservedObject::Present(scaler) => of_scaler(scaler),
     }
 }
@@ -190,11 +195,7 @@ fn of_scaler(scaler: &Scaler) -> Verdict {
         State::Ready => Verdict::new(true, "Available", remarks),
         State::Partial(problem) => Verdict::new(None, &problem.reason, problem.message.clone()),
         State::Failed(problem) => Verdict::new(false, "Waiting", problem.message.clone()),
-        State::Unchecked => Verdict::new(
-            false,
-            "Creating",
-            "KEDA has not looked at the ScaledObject yet",
-        ),
+        State::Unchecked => Verdict::new(false, "Creating", NOT_RECONCILED),
     }
 }
 

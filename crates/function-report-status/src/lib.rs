@@ -19,7 +19,7 @@
 //!
 //! let status = &response["desired"]["composite"]["status"];
 //! assert_eq!(status["status"], "Creating");
-//! assert_eq!(status["message"], "being created: queue");
+//! assert_eq!(status["message"], "the queue is being created");
 //! assert_eq!(response["desired"]["ready"]["queue"], false);
 //! # Ok::<(), String>(())
 //! ```
@@ -62,6 +62,7 @@ use serde_json::{Map, Value};
 
 pub use input::Input;
 
+use input::EnvironmentWatched;
 use observe::Observation;
 
 /// Runs the step.
@@ -85,6 +86,8 @@ pub fn step(call: &mut Call) -> Result<(), StepError> {
         *condition == ConditionType::TransportReady && verdict.is_true()
     });
     let generation = value::integer(call.xr(), &["metadata", "generation"]);
+    // Otherwise the next reconcile would have nothing to write but the generation that this one makes.
+    let generation = generation.map(|generation| generation + i64::from(call.changes_references()));
     let document = status::document(
         &seen,
         spec,
@@ -104,12 +107,7 @@ pub fn step(call: &mut Call) -> Result<(), StepError> {
     }
     write_status(call, &document);
     call.remove_desired_xr("spec");
-    let is_watched = call
-        .observed(actor::health::RESOURCE_NAME)
-        .and_then(|health| value::condition(health, actor::health::ENVIRONMENT_WATCHED))
-        .is_some_and(|watched| value::text(watched, &["status"]) == Some("True"));
-    let is_transitional = status_reason::is_transitional(reason);
-    call.set_ttl_seconds(input.ttl_seconds(is_transitional, is_watched));
+    call.set_ttl_seconds(input.ttl_seconds(reason, EnvironmentWatched::of(call)));
     Ok(())
 }
 

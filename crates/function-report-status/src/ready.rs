@@ -7,12 +7,16 @@ use crate::conditions::workload;
 use crate::observe::{Observation, ObservedObject, Scaler, State};
 
 /// Sets the readiness of each of our objects. One whose readiness is not set counts as unready, so
-/// no other function needs to check them; objects of other functions are left to those.
+/// no other function needs to check them; objects of other functions are left to those. While one of
+/// ours is unready, the actor is said to be.
 pub(crate) fn tell(call: &mut Call, seen: &Observation) {
     for name in call.desired_names() {
         if let Some(part) = Part::of(&name) {
             let ready = is_ready(part, &name, call, seen);
             call.set_ready(&name, ready);
+            if !ready {
+                call.set_xr_unready();
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use actor::status::StatusReason;
 
+use crate::conditions::NOT_RECONCILED;
 use crate::observe::{MissingObject, Observation, State};
 
 use When::{Found, Signalled};
@@ -150,30 +151,31 @@ fn napping(seen: &Observation) -> Option<String> {
 }
 
 /// Objects are on their way, or no pod was ever ready.
+///
+/// The queue takes longest, and other objects wait for it: its message stays the same from the first
+/// reconcile until it is ready, since Crossplane reconciles an actor again after each change.
 fn creating(seen: &Observation) -> Option<String> {
-    if !seen.awaited.is_empty() {
-        return Some(format!("being created: {}", seen.awaited.join(", ")));
-    }
-    let unresolved = seen
-        .target
-        .as_ref()
-        .filter(|target| target.resolved.is_none());
-    if let Some(target) = unresolved {
-        return Some(match &target.absence {
-            Some(absence) => absence.message.clone(),
-            None => "the workload to bind to is not resolved yet".to_owned(),
-        });
+    let target = seen.target.as_ref();
+    let unresolved = target.filter(|target| target.resolved.is_none());
+    if let Some(absence) = unresolved.and_then(|target| target.absence.as_ref()) {
+        return Some(absence.message.clone());
     }
     if !seen.queue_is_ready() {
         return Some(match &seen.queue_name {
-            Some(name) => format!("queue {name:?} is being made"),
-            None => "the queue is being made".to_owned(),
+            Some(name) => format!("queue {name:?} is being created"),
+            None => "the queue is being created".to_owned(),
         });
+    }
+    if !seen.awaited.is_empty() {
+        return Some(format!("being created: {}", seen.awaited.join(", ")));
+    }
+    if unresolved.is_some() {
+        return Some("the workload to bind to is not resolved yet".to_owned());
     }
     let asks_for_pods = seen.desired() != Some(0);
     if let Some(scaler) = seen.scaler.present().filter(|scaler| !scaler.paused) {
         if matches!(scaler.state, State::Unchecked) {
-            return Some("KEDA has not looked at the ScaledObject yet".to_owned());
+            return Some(NOT_RECONCILED.to_owned());
         }
         if !asks_for_pods && scaler.active.is_none() {
             return Some("KEDA has not looked at the queue yet".to_owned());

@@ -2,7 +2,6 @@
 //! Names only, because a value may be a secret.
 
 use actor::spec::{Lost, keys_without_effect, unknown_fields};
-use actor::timeout;
 use function_kit::{Code, Diagnostic, Location};
 use merge::{FieldPath, Segment};
 use serde_json::{Map, Value};
@@ -83,10 +82,9 @@ pub(crate) fn yielded(flavor: &str, lost: &[Lost]) -> Vec<Diagnostic> {
         let lost: Vec<&Lost> = lost.iter().filter(|lost| lost.by == *own).collect();
         let keys: Vec<String> = lost.iter().map(|lost| lost.path.to_string()).collect();
         let keys = keys.join(", ");
-        let keys = if lost[0].is_timeout() {
-            format!("{} in {keys}", timeout::VARIABLE)
-        } else {
-            keys
+        let keys = match lost[0].variable {
+            Some(variable) => format!("{variable} in {keys}"),
+            None => keys,
         };
         let message = format!(
             "{keys} of flavor {flavor:?} has no effect: the actor's own \"{own}\" replaces it"

@@ -19,6 +19,7 @@ mod fields;
 mod form;
 mod precedence;
 mod resiliency;
+mod resiliency_problems;
 mod scaling;
 mod workload;
 
@@ -34,6 +35,7 @@ pub(crate) use form::{BINDING_FIELDS, EXCLUSIVE};
 pub use form::{Form, FormError, beside_exclusive};
 pub use precedence::{Lost, Yielded, keys_without_effect, yield_to_actor};
 pub use resiliency::{Resiliency, Retry};
+pub use resiliency_problems::Problem as ResiliencyProblem;
 pub use scaling::{Advanced, Scaling};
 pub use workload::{Workload, WorkloadKind};
 

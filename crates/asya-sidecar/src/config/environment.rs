@@ -52,9 +52,13 @@ fn has_certificate(file: &Path) -> bool {
     clippy::case_sensitive_file_extension_comparisons,
     reason = "names of queues are case-sensitive, and no names of files"
 )]
-fn is_fifo(name: &str) -> bool {
+pub(crate) fn is_fifo(name: &str) -> bool {
     name.ends_with(".fifo")
 }
+
+/// Longest name of an exchange or queue, and longest routing key, in bytes. Source: AMQP 0.9.1, 4.2.5.3,
+/// short strings; names of SQS are shorter.
+pub(crate) const LONGEST_NAME: usize = 255;
 
 /// Environment variables, and what is wrong with them.
 pub struct Variables<'a> {
@@ -296,6 +300,10 @@ impl Variables<'_> {
             self.refuse("ASYA_QUEUE_NAME", "the name of a queue, without spaces");
         }
         queues.own = own.unwrap_or_else(|| queues.of(actor));
+        if queues.own.len() > LONGEST_NAME {
+            let allowed = format!("a queue name of at most {LONGEST_NAME} bytes");
+            self.refuse("ASYA_QUEUE_NAME", allowed);
+        }
         queues
     }
 
@@ -335,12 +343,16 @@ impl Variables<'_> {
         {
             self.refuse("ASYA_RABBITMQ_CA_FILE", "a file with certificates in PEM");
         }
+        let exchange = self.optional("ASYA_RABBITMQ_EXCHANGE");
+        let exchange = exchange.unwrap_or_else(|| "asya".to_owned());
+        if exchange.len() > LONGEST_NAME {
+            let allowed = format!("the name of an exchange of at most {LONGEST_NAME} bytes");
+            self.refuse("ASYA_RABBITMQ_EXCHANGE", allowed);
+        }
         RabbitMqConfig {
             url,
             ca_file,
-            exchange: self
-                .optional("ASYA_RABBITMQ_EXCHANGE")
-                .unwrap_or_else(|| "asya".to_owned()),
+            exchange,
             retry_delays: self.retry_delays(),
         }
     }

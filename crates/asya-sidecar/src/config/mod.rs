@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::retry::Retries;
 
+pub(crate) use environment::{LONGEST_NAME, is_fifo};
 pub use environment::{Problem, Variables};
 
 /// Settings of the program.

@@ -70,12 +70,14 @@ fn older(variables: &mut Variables) -> Option<Policy> {
         ("exponential", Growth::Exponential),
     ];
     Some(Policy {
-        max_attempts: variables.number(attempts, DEFAULT_ATTEMPTS, 1..=u32::MAX),
+        // 0 retries are one attempt.
+        max_attempts: variables
+            .number(attempts, DEFAULT_ATTEMPTS, 0..=u32::MAX)
+            .max(1),
         delays: Delays {
             growth: variables.choice(policy, &choices, defaults.growth),
-            initial: variables.duration(initial).unwrap_or(defaults.initial),
-            longest: variables.duration(longest).unwrap_or(defaults.longest),
             coefficient: factor(variables, coefficient).unwrap_or(defaults.coefficient),
+            ..Delays::within(variables.duration(initial), variables.duration(longest))
         },
         jitter: variables.optional(jitter).is_none() || variables.switch(jitter),
         ..Policy::default()
@@ -139,9 +141,10 @@ fn policy(written: &WrittenPolicy) -> Result<Policy, String> {
         max_attempts,
         delays: Delays {
             growth,
-            initial: duration("initialDelay", &written.initial_delay)?.unwrap_or(defaults.initial),
-            longest: duration("maxInterval", &written.max_interval)?.unwrap_or(defaults.longest),
-            ..defaults
+            ..Delays::within(
+                duration("initialDelay", &written.initial_delay)?,
+                duration("maxInterval", &written.max_interval)?,
+            )
         },
         max_duration,
         jitter: written.jitter.unwrap_or_default(),

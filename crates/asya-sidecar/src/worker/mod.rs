@@ -3,9 +3,13 @@
 mod handle;
 mod publish;
 
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use futures::FutureExt as _;
 
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
@@ -61,6 +65,14 @@ impl std::ops::Deref for Work<'_> {
     }
 }
 
+/// A task that has processed a delivery.
+struct Ended {
+    delivery: Delivery,
+    end: End,
+    /// Run of the runtime that had it.
+    incarnation: Option<SystemTime>,
+}
+
 /// End of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
@@ -70,6 +82,8 @@ enum End {
     TimedOut,
     /// The runtime is dead: the message goes back.
     RuntimeLost,
+    /// The task panicked: the message goes back.
+    Panicked,
 }
 
 impl Worker {
@@ -114,12 +128,12 @@ impl Worker {
             tokio::select! {
                 biased;
                 () = stop.requested() => break,
-                () = self.runtime.ready() => {}
+                () = self.settling(&mut tasks, self.runtime.ready()) => {}
             }
             let incarnation = self.runtime.incarnation();
             let start = Instant::now();
             match self.serve(&mut tasks, &mut stop).await {
-                End::Settled => break,
+                End::Settled | End::Panicked => break,
                 End::RuntimeLost => {
                     if start.elapsed() > LONGEST_PAUSE {
                         backoff.reset();
@@ -129,7 +143,7 @@ impl Worker {
                     tokio::select! {
                         biased;
                         () = stop.requested() => break,
-                        () = tokio::time::sleep(pause) => {}
+                        () = self.settling(&mut tasks, tokio::time::sleep(pause)) => {}
                     }
                 }
                 End::TimedOut => {
@@ -149,8 +163,20 @@ impl Worker {
         drop(tokio::time::timeout(LAST_CLOSE, self.transport.close()).await);
     }
 
+    /// Settles deliveries whose tasks end, until something has happened. With more calls than one, those
+    /// of a dead runtime end one after the other.
+    async fn settling(&self, tasks: &mut JoinSet<Ended>, until: impl Future<Output = ()>) {
+        let mut until = pin!(until);
+        loop {
+            tokio::select! {
+                () = &mut until => return,
+                Some(ended) = tasks.join_next() => drop(self.settle(ended).await),
+            }
+        }
+    }
+
     /// Processes messages until the order to end, or until the runtime is not to be trusted.
-    async fn serve(self: &Arc<Self>, tasks: &mut JoinSet<(Delivery, End)>, stop: &mut Stop) -> End {
+    async fn serve(self: &Arc<Self>, tasks: &mut JoinSet<Ended>, stop: &mut Stop) -> End {
         loop {
             let has_room = tasks.len() < usize::from(self.config.prefetch);
             tokio::select! {
@@ -165,8 +191,10 @@ impl Worker {
                 delivery = self.transport.receive(), if has_room => {
                     let worker = Arc::clone(self);
                     tasks.spawn(async move {
-                        let end = worker.handle(&delivery).await;
-                        (delivery, end)
+                        let incarnation = worker.runtime.incarnation();
+                        let end = AssertUnwindSafe(worker.handle(&delivery)).catch_unwind();
+                        let end = end.await.unwrap_or(End::Panicked);
+                        Ended { delivery, end, incarnation }
                     });
                 }
             }
@@ -175,22 +203,34 @@ impl Worker {
 
     /// Gives back what nobody could work on, after this sidecar has stopped receiving: it would get it
     /// again at once.
-    async fn settle(&self, ended: Result<(Delivery, End), JoinError>) -> End {
-        match ended {
-            Ok((delivery, end)) => {
-                if end != End::Settled {
-                    self.transport.pause().await;
-                }
-                if end == End::RuntimeLost {
-                    delivery.settle.give_back().await;
-                }
-                end
-            }
-            Err(error) => {
-                tracing::error!(%error, "a message was not processed: it is delivered again");
-                End::Settled
+    async fn settle(&self, ended: Result<Ended, JoinError>) -> End {
+        let Ok(Ended {
+            delivery,
+            end,
+            incarnation,
+        }) = ended
+        else {
+            // Tasks are neither cancelled, nor do they panic.
+            return End::Settled;
+        };
+        match end {
+            End::Settled => return end,
+            End::TimedOut | End::RuntimeLost => self.transport.pause().await,
+            End::Panicked => {
+                tracing::error!("a defect of the sidecar: the message is delivered again");
+                delivery.settle.give_back().await;
+                return End::Settled;
             }
         }
+        if end == End::RuntimeLost {
+            delivery.settle.give_back().await;
+            // It has restarted since: another call has told so already.
+            let now = self.runtime.incarnation();
+            if now.is_some() && now != incarnation {
+                return End::Settled;
+            }
+        }
+        end
     }
 
     /// Waits until a runtime whose call timed out has restarted, or runs no more calls than the others

@@ -3,6 +3,7 @@
 mod facts;
 mod pipeline;
 mod platform;
+mod references;
 mod spec;
 
 use actor::diagnostic::{Code, Diagnostic, Location};
@@ -144,22 +145,6 @@ impl Call {
             .collect()
     }
 
-    /// Returns whether Crossplane has a reference to a composed object of that kind: it was composed
-    /// before, even if the API server refused it. References of a legacy XR are in `spec` itself.
-    pub fn has_reference(&self, api_version: &str, kind: &str) -> bool {
-        let paths: [&[&str]; 2] = [
-            &["spec", "crossplane", "resourceRefs"],
-            &["spec", "resourceRefs"],
-        ];
-        let references = paths
-            .into_iter()
-            .flat_map(|path| value::list(&self.xr, path));
-        references.filter_map(value::as_struct).any(|reference| {
-            value::text(reference, &["apiVersion"]) == Some(api_version)
-                && value::text(reference, &["kind"]) == Some(kind)
-        })
-    }
-
     /// The composed object that this or an earlier step desires.
     pub fn desired(&self, name: &str) -> Option<&Struct> {
         self.desired
@@ -197,6 +182,17 @@ impl Call {
         if let Some(resource) = resources.get_mut(name) {
             resource.ready = if ready { Ready::True } else { Ready::False } as i32;
         }
+    }
+
+    /// Says that the actor is not ready, whatever else is composed. Crossplane then writes `Ready` without
+    /// the list of unready objects, which would be another change of the actor for each of them.
+    pub fn set_xr_unready(&mut self) {
+        let composite = self
+            .desired
+            .get_or_insert_default()
+            .composite
+            .get_or_insert_default();
+        composite.ready = Ready::False as i32;
     }
 
     /// Writes a top-level field of the desired XR: `spec` for the steps that

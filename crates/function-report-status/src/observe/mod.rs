@@ -40,6 +40,8 @@ pub(crate) struct Observation {
     pub(crate) queue: ObservedObject<Queue>,
     /// Its workload.
     pub(crate) workload: ObservedObject<Workload>,
+    /// Replicas that its workload is created with.
+    pub(crate) created_with: Option<u32>,
     /// Its `ScaledObject`.
     pub(crate) scaler: ObservedObject<Scaler>,
     /// The `ScaledObject` of the target beside it.
@@ -119,6 +121,10 @@ impl Observation {
                 Queue::read(object, queue_name.as_deref().unwrap_or_default())
             }),
             workload: ObservedObject::read(call, workload_name, Workload::read),
+            // The API server's default is 1.
+            created_with: call
+                .desired(workload_name)
+                .map(|workload| workload::count(workload, &["spec", "replicas"]).unwrap_or(1)),
             scaler: ObservedObject::read(call, "scaled-object", Scaler::read),
             health: at_provider(call).unwrap_or_default(),
             target_scaler: ObservedObject::read(call, "scaled-object-target", Scaler::read),
@@ -147,14 +153,32 @@ impl Observation {
         reported
             .map(|reported| reported.ready)
             .or(self.health.ready)
+            .or_else(|| self.is_unreported().then_some(0))
     }
 
-    /// Replicas that are asked for, by the HPA if there is one. At 0 an HPA does
-    /// nothing: KEDA or a user has set that, and the provider may not know it yet.
+    /// Returns whether the workload of this actor has no pods because it does not exist, or its
+    /// controller has not observed it yet.
+    fn is_unreported(&self) -> bool {
+        match &self.workload {
+            ObservedObject::NotDesired => false,
+            ObservedObject::Missing => true,
+            ObservedObject::Present(workload) => workload.reported.is_none(),
+        }
+    }
+
+    /// Replicas that are asked for, by the HPA if there is one; of a workload that does not exist, those
+    /// that it is created with. At 0 an HPA does nothing: KEDA or a user has set that, or something
+    /// else than 0 since, and the provider may not know it yet.
     pub(crate) fn desired(&self) -> Option<u32> {
-        match self.workload.present().and_then(|workload| workload.asked) {
-            Some(0) => Some(0),
-            asked => self.health.desired.or(asked),
+        let asked = match &self.workload {
+            ObservedObject::Present(workload) => workload.asked,
+            ObservedObject::Missing => self.created_with,
+            ObservedObject::NotDesired => None,
+        };
+        match (asked, self.health.desired) {
+            (Some(0), _) | (None, None) => asked,
+            (_, Some(0) | None) if asked.is_some() => asked,
+            (_, by_hpa) => by_hpa,
         }
     }
 

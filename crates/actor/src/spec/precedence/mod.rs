@@ -4,7 +4,7 @@
 //! applies inline fields under a template, which is right for those of other flavors. What the
 //! actor itself writes wins: it is removed from the flavor's template before the merge, so that
 //! every step, and `asya explain`, has the same resolved spec. So are the variables by which a
-//! flavor sets the timeout, where the actor sets `resiliency.actorTimeout`.
+//! flavor sets what the actor sets by a field, such as `resiliency.actorTimeout`.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,9 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::{original_index, removed_from};
 use crate::names::{HANDLER_VARIABLE, RUNTIME_CONTAINER};
-use crate::timeout;
+
+mod shadowed;
+mod variables;
 
 type Document = Map<String, Value>;
 
@@ -23,10 +25,10 @@ enum Rule {
     Field(&'static str),
     /// The keys that both have are removed from the template's map of that name.
     Keys(&'static str),
-    /// The same for the maps inside it: `limits` and `requests`.
+    /// The same for the maps inside it: `limits` and `requests`. Lists inside it are removed.
     InnerKeys(&'static str),
-    /// Items of that list with the same key are removed.
-    Items(&'static str, &'static str),
+    /// Items of that list with the same keys are removed. A key may be a path, with dots.
+    Items(&'static str, &'static [&'static str]),
 }
 
 use Rule::{Field, InnerKeys, Items, Keys};
@@ -42,19 +44,19 @@ const CONTAINER: [(&str, Rule); 12] = [
     ("lifecycle", Keys("lifecycle")),
     ("containerSecurityContext", Keys("securityContext")),
     ("resources", InnerKeys("resources")),
-    ("env", Items("env", "name")),
-    ("secretRefs", Items("env", "name")),
-    ("volumeMounts", Items("volumeMounts", "mountPath")),
+    ("env", Items("env", &["name"])),
+    ("secretRefs", Items("env", &["name"])),
+    ("volumeMounts", Items("volumeMounts", &["mountPath"])),
 ];
 
-/// Inline fields that the pod spec of a template may set. Of `tolerations`,
-/// `topologySpreadConstraints` and `imagePullSecrets` both are kept.
-const POD: [(&str, Rule); 10] = [
+/// Inline fields that the pod spec of a template may set. Of `tolerations` and `imagePullSecrets` both
+/// are kept.
+const POD: [(&str, Rule); 11] = [
     ("nodeSelector", Keys("nodeSelector")),
     ("affinity", Keys("affinity")),
     ("securityContext", Keys("securityContext")),
-    ("volumes", Items("volumes", "name")),
-    ("initContainers", Items("initContainers", "name")),
+    ("volumes", Items("volumes", &["name"])),
+    ("initContainers", Items("initContainers", &["name"])),
     ("serviceAccountName", Field("serviceAccountName")),
     ("serviceAccountName", Field("serviceAccount")),
     ("priorityClassName", Field("priorityClassName")),
@@ -62,6 +64,14 @@ const POD: [(&str, Rule); 10] = [
     (
         "terminationGracePeriodSeconds",
         Field("terminationGracePeriodSeconds"),
+    ),
+    // The keys by which the API server refuses duplicates.
+    (
+        "topologySpreadConstraints",
+        Items(
+            "topologySpreadConstraints",
+            &["topologyKey", "whenUnsatisfiable"],
+        ),
     ),
 ];
 
@@ -72,9 +82,11 @@ const METADATA: [(&str, Rule); 2] = [
 ];
 
 /// Inline fields that `workload` may set beside its template.
-const WORKLOAD: [(&str, Rule); 2] = [
+const WORKLOAD: [(&str, Rule); 3] = [
     ("replicas", Field("replicas")),
     ("strategy", Field("strategy")),
+    // A claim takes the place of a volume of its name.
+    ("volumes", Items("volumeClaimTemplates", &["metadata.name"])),
 ];
 
 /// Inline fields that `runtime` of mode Binding may set.
@@ -82,12 +94,9 @@ const RUNTIME: [(&str, Rule); 5] = [
     ("image", Field("image")),
     ("handler", Field("handler")),
     ("resources", InnerKeys("resources")),
-    ("env", Items("env", "name")),
-    ("secretRefs", Items("env", "name")),
+    ("env", Items("env", &["name"])),
+    ("secretRefs", Items("env", &["name"])),
 ];
-
-/// Field of the actor that replaces the timeout variables of its flavors.
-const TIMEOUT_FIELD: [&str; 2] = ["resiliency", "actorTimeout"];
 
 /// Removals from a flavor; its lists are numbered as the flavor numbers them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -105,20 +114,16 @@ pub struct Lost {
     pub path: FieldPath,
     /// The actor's field that replaces it.
     pub by: FieldPath,
-}
-
-impl Lost {
-    /// Returns whether it is a variable with a timeout.
-    pub fn is_timeout(&self) -> bool {
-        self.by == FieldPath::from(TIMEOUT_FIELD)
-    }
+    /// Name of the environment variable, where it is one.
+    pub variable: Option<&'static str>,
 }
 
 /// Removes from a flavor's `workload` and `runtime` what the actor's own inline fields set, and from
-/// all its environments a timeout that the actor sets.
+/// all its environments the variables of what the actor sets by a field.
 ///
 /// A `workload`, `runtime`, `env` or `sidecar` of the actor's own replaces the flavor's as a whole,
-/// which is the merge's part: then nothing is removed from it.
+/// which is the merge's part: then nothing is removed from it. What such a `workload` or `runtime` sets
+/// is removed from the flavor's inline fields.
 pub fn yield_to_actor(flavor: &mut Document, own: &Document) -> Yielded {
     let mut yielding = Yielding {
         own,
@@ -135,16 +140,18 @@ pub fn yield_to_actor(flavor: &mut Document, own: &Document) -> Yielded {
     {
         let at = ["runtime".into()];
         yielding.apply(&RUNTIME, runtime, &at);
-        yielding.remove_timeout(runtime, &at);
+        yielding.remove_variables(runtime, &at);
     }
     if !is_own("env") {
-        yielding.remove_timeout(flavor, &[]);
+        yielding.remove_variables(flavor, &[]);
     }
     if !is_own("sidecar")
         && let Some(sidecar) = map(flavor, "sidecar")
     {
-        yielding.remove_timeout(sidecar, &["sidecar".into()]);
+        yielding.remove_variables(sidecar, &["sidecar".into()]);
     }
+    yielding.remove_interpreter(flavor);
+    yielding.remove_shadowed(flavor);
     yielding.yielded
 }
 
@@ -209,10 +216,10 @@ impl Yielding<'_> {
             at.push(index.into());
             self.apply(&CONTAINER, container, &at);
             if is_set(self.own.get("handler")) {
-                let handler = BTreeSet::from([HANDLER_VARIABLE]);
-                self.remove_items(container, &at, ("env", "name"), &handler);
+                let handler = BTreeSet::from([vec![HANDLER_VARIABLE]]);
+                self.remove_items(container, &at, ("env", &["name"]), &handler);
             }
-            self.remove_timeout(container, &at);
+            self.remove_variables(container, &at);
         }
     }
 
@@ -235,18 +242,29 @@ impl Yielding<'_> {
                 }
                 InnerKeys(field) => {
                     let inner = given.as_object().into_iter().flatten();
-                    if let Some(place) = map(place, field) {
-                        // Quantities: there is nothing below them.
-                        inner.for_each(|(key, given)| drop(remove_keys(place, key, given, at)));
+                    let Some(place) = map(place, field) else {
+                        continue;
+                    };
+                    let at = below(at, *field);
+                    for (key, given) in inner {
+                        if given.is_array() {
+                            if let Some(removed) = place.remove(key) {
+                                let path = below(at.segments(), key.as_str());
+                                self.lose(inline, &path, &removed, given);
+                            }
+                        } else {
+                            // Quantities: there is nothing below them.
+                            drop(remove_keys(place, key, given, at.segments()));
+                        }
                     }
                 }
-                Items(field, key) => {
-                    let names = names(inline, given, key);
-                    let removed = self.remove_items(place, at, (field, key), &names);
+                Items(field, keys) => {
+                    let given_keys = given_keys(inline, given, keys);
+                    let removed = self.remove_items(place, at, (field, keys), &given_keys);
                     // A variable is its name and its value, wherever that comes from.
                     for (path, item) in removed.iter().filter(|_| *field != "env") {
                         let own = given.as_array().into_iter().flatten();
-                        let mut own = own.filter(|own| own.get(*key) == item.get(*key));
+                        let mut own = own.filter(|own| keys_of(own, keys) == keys_of(item, keys));
                         if let Some(own) = own.next() {
                             self.lose(inline, path, item, own);
                         }
@@ -263,34 +281,19 @@ impl Yielding<'_> {
         let lost = lost.into_iter().map(|path| Lost {
             path,
             by: by.clone(),
+            variable: None,
         });
         self.yielded.lost.extend(lost);
     }
 
-    /// Removes the timeout from the environment in `place`, if the actor sets one.
-    fn remove_timeout(&mut self, place: &mut Document, at: &[Segment]) {
-        let [field, key] = TIMEOUT_FIELD;
-        let own = self.own.get(field).and_then(|own| own.get(key));
-        if !is_set(own) {
-            return;
-        }
-        let variable = BTreeSet::from([timeout::VARIABLE]);
-        let removed = self.remove_items(place, at, ("env", "name"), &variable);
-        let lost = removed.into_iter().map(|(path, _)| Lost {
-            path,
-            by: FieldPath::from(TIMEOUT_FIELD),
-        });
-        self.yielded.lost.extend(lost);
-    }
-
-    /// Removes the items whose `key` is one of the names from the list in `field`. Returns them, each
+    /// Removes the items whose `keys` are among the given ones from the list in `field`. Returns them, each
     /// with its path in the flavor.
     fn remove_items(
         &mut self,
         place: &mut Document,
         at: &[Segment],
-        (field, key): (&str, &str),
-        names: &BTreeSet<&str>,
+        (field, keys): (&str, &[&str]),
+        given: &BTreeSet<Vec<&str>>,
     ) -> Vec<(FieldPath, Value)> {
         let mut removed = Vec::new();
         let Some(Value::Array(items)) = place.get_mut(field) else {
@@ -301,8 +304,7 @@ impl Yielding<'_> {
         let earlier = removed_from(&list, &self.yielded.removed);
         let mut index = 0;
         items.retain(|item| {
-            let name = item.as_object().and_then(|item| text(item, key));
-            let is_kept = name.is_none_or(|name| !names.contains(name));
+            let is_kept = keys_of(item, keys).is_none_or(|keys| !given.contains(&keys));
             if !is_kept {
                 let path = below(list.segments(), original_index(index, &earlier));
                 removed.push((path, item.clone()));
@@ -358,15 +360,33 @@ fn below(path: &[Segment], segment: impl Into<Segment>) -> FieldPath {
     path.iter().cloned().chain([segment.into()]).collect()
 }
 
-/// The names that the items of an inline list have in a template.
-fn names<'a>(inline: &str, given: &'a Value, key: &str) -> BTreeSet<&'a str> {
+/// The keys that the items of an inline list have in a template. A volume's claim template has the
+/// volume's name as its own.
+fn given_keys<'a>(inline: &str, given: &'a Value, keys: &[&str]) -> BTreeSet<Vec<&'a str>> {
     let items = given.as_array().into_iter().flatten();
-    if inline == "secretRefs" {
-        let keys = items.filter_map(|secret| secret.get("keys")?.as_array());
-        let variables = keys.flatten().filter_map(|key| key.get("envVar")?.as_str());
-        return variables.collect();
+    match inline {
+        "secretRefs" => {
+            let keys = items.filter_map(|secret| secret.get("keys")?.as_array());
+            let variables = keys.flatten().filter_map(|key| key.get("envVar")?.as_str());
+            variables.map(|variable| vec![variable]).collect()
+        }
+        "volumes" => items.filter_map(|item| keys_of(item, &["name"])).collect(),
+        _ => items.filter_map(|item| keys_of(item, keys)).collect(),
     }
-    items.filter_map(|item| item.get(key)?.as_str()).collect()
+}
+
+/// The values of the keys of an item; none where one is missing. Paths are compared without a slash at
+/// the end, as the kubelet does.
+fn keys_of<'a>(item: &'a Value, keys: &[&str]) -> Option<Vec<&'a str>> {
+    let value = |key: &&str| {
+        let found = key.split('.').try_fold(item, |item, part| item.get(part));
+        let text = found?.as_str()?;
+        Some(match text.trim_end_matches('/') {
+            "" => text,
+            trimmed => trimmed,
+        })
+    };
+    keys.iter().map(value).collect()
 }
 
 fn map<'a>(parent: &'a mut Document, field: &str) -> Option<&'a mut Document> {

@@ -69,6 +69,63 @@ fn own_fields_are_removed_from_a_template() {
             json!({"runtime": {"env": [{"name": "B"}], "targetURL": "http://x"}}),
         ),
         (
+            "claims as a whole",
+            json!({"resources": {"claims": [{"name": "own"}]}}),
+            in_container(json!({"resources": {"claims": [{"name": "gpu"}], "limits": {"cpu": 3}}})),
+            in_container(json!({"resources": {"limits": {"cpu": 3}}})),
+        ),
+        (
+            "constraints by topology and action",
+            json!({"topologySpreadConstraints": [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 5}]}),
+            in_pod(json!({"topologySpreadConstraints": [
+                {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1},
+                {"topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "maxSkew": 1}]})),
+            in_pod(json!({"topologySpreadConstraints": [
+                {"topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "maxSkew": 1}]})),
+        ),
+        (
+            "mounts with and without a slash at the end",
+            json!({"volumeMounts": [{"name": "a", "mountPath": "/v/"}]}),
+            in_container(
+                json!({"volumeMounts": [{"name": "b", "mountPath": "/v"}, {"name": "c", "mountPath": "/w"}]}),
+            ),
+            in_container(json!({"volumeMounts": [{"name": "c", "mountPath": "/w"}]})),
+        ),
+        (
+            "claim templates of the names of volumes",
+            json!({"volumes": [{"name": "data", "emptyDir": {}}]}),
+            json!({"workload": {"volumeClaimTemplates": [{"metadata": {"name": "data"}}, {"metadata": {"name": "logs"}}]}}),
+            json!({"workload": {"volumeClaimTemplates": [{"metadata": {"name": "logs"}}]}}),
+        ),
+        (
+            "the interpreter of a variable",
+            json!({"env": [{"name": "ASYA_PYTHONEXECUTABLE", "value": "python9"}]}),
+            json!({"pythonExecutable": "pypy3"}),
+            json!({}),
+        ),
+        (
+            "the variable of an interpreter",
+            json!({"pythonExecutable": "python9"}),
+            json!({"env": [{"name": "ASYA_PYTHONEXECUTABLE", "value": "pypy3"}]}),
+            json!({}),
+        ),
+        (
+            "inline fields under a template of the actor's own",
+            in_container(
+                json!({"image": "own:1", "env": [{"name": "B"}, {"name": "ASYA_HANDLER"}],
+                "resources": {"limits": {"cpu": 2}}}),
+            ),
+            json!({"image": "flavor:1", "handler": "f.f", "nodeSelector": {"disk": "ssd"},
+                "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}, "env": [{"name": "B"}, {"name": "C"}]}),
+            json!({"nodeSelector": {"disk": "ssd"}, "resources": {"limits": {"memory": "1Gi"}}, "env": [{"name": "C"}]}),
+        ),
+        (
+            "inline fields under a runtime of the actor's own",
+            json!({"runtime": {"image": "own:1", "env": [{"name": "A"}]}}),
+            json!({"image": "flavor:1", "env": [{"name": "A"}, {"name": "B"}]}),
+            json!({"env": [{"name": "B"}]}),
+        ),
+        (
             "an empty field is not given",
             json!({"image": "", "env": []}),
             in_container(json!({"image": "flavor:1"})),
@@ -182,6 +239,29 @@ fn keys_that_the_actor_does_not_repeat_are_lost() {
             json!({"resiliency": {}}),
             json!({"sidecar": {"env": timeout}}),
             "",
+        ),
+        (
+            json!({"env": [{"name": "ASYA_RUNTIME_TIMEOUT", "value": "60s"}]}),
+            json!({"sidecar": {"env": timeout}}),
+            "sidecar.env[1]",
+        ),
+        (
+            json!({"runtime": {"env": [{"name": "ASYA_RUNTIME_TIMEOUT", "value": "60s"}]}}),
+            json!({"sidecar": {"env": timeout}}),
+            "sidecar.env[1]",
+        ),
+        (
+            runtime(json!({"env": [{"name": "ASYA_RUNTIME_TIMEOUT", "value": "60s"}]})),
+            json!({"sidecar": {"env": timeout}}),
+            "sidecar.env[1]",
+        ),
+        (
+            json!({"resiliency": {"retry": {"maxAttempts": 2}, "nonRetryableErrors": ["ValueError"]}}),
+            json!({"sidecar": {"env": [
+                {"name": "ASYA_RESILIENCY_RETRY_MAX_ATTEMPTS", "value": "9"},
+                {"name": "ASYA_RESILIENCY_RETRY_JITTER", "value": "false"},
+                {"name": "ASYA_RESILIENCY_NON_RETRYABLE_ERRORS", "value": "X"}]}}),
+            "sidecar.env[0] sidecar.env[2]",
         ),
     ];
     for (own, flavor, expected) in cases {

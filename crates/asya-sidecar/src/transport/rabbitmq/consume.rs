@@ -136,12 +136,15 @@ impl RabbitMq {
                 Ok(Some(Err(error))) => return Err(Some(error.to_string())),
                 // The broker ends a consumer whose queue is deleted.
                 Ok(None) => return Err(Some("cancelled by the broker".to_owned())),
+                // A broker that blocks publishers reads nothing from this connection.
+                Err(_) if consuming.link.is_blocked() => {}
                 Err(_) => {
                     let inspection =
                         tokio::time::timeout(ANSWER_TIMEOUT, self.inspect(&consuming.probe));
                     let (messages, consumers) = match inspection.await {
                         Ok(Ok(found)) => found,
                         Ok(Err(error)) => return Err(Some(error.to_string())),
+                        Err(_) if consuming.link.is_blocked() => continue,
                         Err(_) => {
                             if let Some(link) = self.current() {
                                 self.abandon(&link);

@@ -50,6 +50,11 @@ impl Link {
         self.connection.status().connected()
     }
 
+    /// Returns whether the broker takes nothing from publishers, such as one with a resource alarm.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.connection.status().blocked()
+    }
+
     /// A new channel.
     pub(super) async fn channel(&self) -> lapin::Result<Channel> {
         self.connection.create_channel().await

@@ -9,6 +9,7 @@ use lapin::{BasicProperties, Confirmation, ErrorKind};
 
 use super::RabbitMq;
 use super::link::Link;
+use crate::config::LONGEST_NAME;
 use crate::transport::{Attributes, SendError};
 
 /// Messages outlive a restart of the broker. Source: AMQP 0.9.1, basic class, delivery-mode.
@@ -42,6 +43,10 @@ impl Link {
         body: &[u8],
         properties: BasicProperties,
     ) -> Result<(), SendError> {
+        // The client library panics beyond it.
+        if exchange.len() > LONGEST_NAME || key.len() > LONGEST_NAME {
+            return Err(SendError::Unroutable(key.to_owned()));
+        }
         let options = BasicPublishOptions {
             mandatory: true,
             immediate: false,

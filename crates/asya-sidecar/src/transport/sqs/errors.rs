@@ -47,8 +47,24 @@ where
     }
     match limit(error.message().unwrap_or_default()) {
         Some(limit) if bytes > limit => SendError::TooLarge { bytes, limit },
+        _ if is_permanent(error.code().unwrap_or_default()) => {
+            tracing::warn!(actor, error = text, "the queue takes no such message");
+            SendError::Unroutable(actor.to_owned())
+        }
         _ => SendError::Refused(text),
     }
+}
+
+/// Returns whether the same request would be refused again, such as one to a FIFO queue, which needs a
+/// group.
+fn is_permanent(code: &str) -> bool {
+    const CODES: [&str; 4] = [
+        "MissingParameter",
+        "InvalidParameterValue",
+        "InvalidMessageContents",
+        "UnsupportedOperation",
+    ];
+    CODES.iter().any(|permanent| code.ends_with(permanent))
 }
 
 /// The limit in "Message must be shorter than 262144 bytes".

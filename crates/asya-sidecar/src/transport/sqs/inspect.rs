@@ -13,17 +13,28 @@ use crate::transport::{Delivery, SendError};
 /// Visibility timeout of a message that an operator has received, unless it is extended.
 const VISIBILITY_SECONDS: i32 = 30;
 
+/// A request asks some of the service's servers only, all of them where it waits: an empty answer is
+/// believed the second time.
+const WAIT_SECONDS: i32 = 1;
+const EMPTY_ANSWERS: usize = 2;
+
 #[async_trait]
 impl Queues for Sqs {
     async fn take(&self, queue: &str) -> Result<Option<Delivery>, SendError> {
         let url = self.find(queue).await?;
-        let received = receive(self.client.clone(), url.clone(), VISIBILITY_SECONDS, 0);
-        match received.await {
-            Received::Message(message) => Ok(self.delivery(*message, url, VISIBILITY_SECONDS)),
-            Received::Nothing => Ok(None),
-            Received::MissingQueue => Err(SendError::Unroutable(queue.to_owned())),
-            Received::Error(error) => Err(SendError::Disconnected(error)),
+        for _ in 0..EMPTY_ANSWERS {
+            let client = self.client.clone();
+            let received = receive(client, url.clone(), VISIBILITY_SECONDS, WAIT_SECONDS);
+            match received.await {
+                Received::Message(message) => {
+                    return Ok(self.delivery(*message, url, VISIBILITY_SECONDS));
+                }
+                Received::Nothing => {}
+                Received::MissingQueue => return Err(SendError::Unroutable(queue.to_owned())),
+                Received::Error(error) => return Err(SendError::Disconnected(error)),
+            }
         }
+        Ok(None)
     }
 
     async fn put(&self, queue: &str, body: Bytes) -> Result<(), SendError> {

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use tokio::task::JoinHandle;
 
 use super::{Attributes, Delivery, SendError, Transport};
-use crate::config::{QueueNames, SqsConfig};
+use crate::config::{QueueNames, SqsConfig, is_fifo};
 
 /// The longest delay of a message. Source: SQS API, `SendMessage`.
 const MAX_DELAY: Duration = Duration::from_mins(15);
@@ -97,7 +97,11 @@ impl Sqs {
         if let Some(url) = known {
             return Ok(url);
         }
-        let url = self.find(&self.queues.of(actor)).await?;
+        let queue = self.queues.of(actor);
+        if is_fifo(&queue) {
+            return Err(SendError::Unroutable(actor.to_owned()));
+        }
+        let url = self.find(&queue).await?;
         others().insert(actor.to_owned(), url.clone());
         Ok(url)
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use actor::health::{
-    self, ENVIRONMENT_WATCHED, Facts, HealthStatus, MountProblem, Mounted, MountedKind, Revision,
-    Scaler, Time, Verdict, Workload,
+    self, AtProvider, ENVIRONMENT_WATCHED, Facts, HealthStatus, MountProblem, Mounted, MountedKind,
+    Revision, Scaler, Time, Verdict, Workload,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -121,12 +121,16 @@ impl<'a> Reconciler<'a> {
             None => self.read_workload().await?,
         };
         let exists = observed.workload.is_some();
-        if !exists && let Some(wait) = self.grace(status) {
-            return Ok(Some(wait));
+        let grace = self.grace(status);
+        if !exists && grace.is_some() {
+            return Ok(grace);
         }
         let verdict = self
             .judge(&found, observed.workload.as_ref(), status)
             .await?;
+        if grace.is_some() && is_starting(&verdict.at_provider) {
+            return Ok(grace);
+        }
         status.at_provider = verdict.at_provider;
         let workload = &target.workload;
         self.set_condition(
@@ -152,8 +156,8 @@ impl<'a> Reconciler<'a> {
         Ok(verdict.look_again.into_iter().chain(unwatched).min())
     }
 
-    /// Returns the time for which a new ActorHealth still waits for its workload: Crossplane applies both
-    /// in the same reconcile, and an empty status would cost it another one.
+    /// Returns the time for which a new ActorHealth still waits for its workload and its first pods:
+    /// Crossplane applies both in the same reconcile, and each status would cost it another one.
     fn grace(&self, status: &HealthStatus) -> Option<Duration> {
         let created = self.health.metadata.creation_timestamp.as_ref();
         let age = Timestamp::now().duration_since(created?.0);
@@ -280,6 +284,15 @@ impl<'a> Reconciler<'a> {
             }
         }
     }
+}
+
+/// Returns whether pods are on their way, and none of them fails.
+fn is_starting(pods: &AtProvider) -> bool {
+    let count = |count: Option<u32>| count.unwrap_or_default();
+    count(pods.ready) < count(pods.desired)
+        && count(pods.failing) == 0
+        && pods.signal.is_none()
+        && pods.foreign_scaler.is_none()
 }
 
 fn unbound(claim: &ClaimView) -> Option<MountProblem> {

@@ -127,6 +127,11 @@ impl Reconciler<'_> {
                 return Ok(Requeue::Poll);
             }
         }
+        if self.managed.old.conditions.is_empty() {
+            // The first status is the one that the next reconcile finds: each is another reconcile of the
+            // actor.
+            self.managed.status = self.managed.old.clone();
+        }
         Ok(Requeue::After(self.context.timings.first_backoff))
     }
 

@@ -229,6 +229,7 @@ impl<'a> Reconciler<'a> {
                 .add_event(Severity::Normal, "ReconcileRequestHandled", message);
             self.managed.status.last_handled_reconcile_at = token;
             self.state.last_resync = None;
+            self.state.use_recorded = None;
         }
     }
 
@@ -306,15 +307,15 @@ impl<'a> Reconciler<'a> {
     }
 
     async fn connect(&mut self, name: &str) -> Result<Connection, Failure> {
-        // Each resync records the use again, in case the record was deleted.
-        let is_recorded = self.state.is_use_recorded && self.state.last_resync.is_some();
-        if !self.managed.is_deleted() && !is_recorded {
+        let generation = self.queue().metadata.generation.unwrap_or_default();
+        let interval = self.context.timings.resync_interval;
+        if !self.managed.is_deleted() && self.state.needs_use(generation, interval) {
             let recorded = usage::record(self.context, self.queue()).await;
             recorded.map_err(|error| {
                 let cause = writes::refusal(&error);
                 connect_failed(&format!("cannot write a ProviderConfigUsage: {cause}"))
             })?;
-            self.state.is_use_recorded = true;
+            self.state.use_recorded = Some((generation, Instant::now()));
         }
         let connector = &self.context.connector;
         let connection = connector.connect(self.queue(), name).await;

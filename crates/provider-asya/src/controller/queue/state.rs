@@ -28,8 +28,8 @@ pub(super) struct ObjectState {
     pub(super) empty_since: Option<Instant>,
     /// Drift that a quick observation shows and a full one had no remedy for.
     pub(super) accepted: Vec<Drift>,
-    /// True if the ProviderConfigUsage exists.
-    pub(super) is_use_recorded: bool,
+    /// Generation for which the ProviderConfigUsage was written or found, and when that was.
+    pub(super) use_recorded: Option<(i64, Instant)>,
     /// Lifecycle metrics that were counted for it.
     pub(super) lifecycle: Lifecycle,
 }
@@ -46,6 +46,13 @@ impl ObjectState {
     pub(super) fn needs_dead_letters(&self, interval: Duration) -> bool {
         self.dead_letters
             .is_none_or(|(_, counted)| counted.elapsed() >= interval)
+    }
+
+    /// Returns whether the ProviderConfigUsage is to be written: for another generation, and from time to
+    /// time, in case it was deleted.
+    pub(super) fn needs_use(&self, generation: i64, interval: Duration) -> bool {
+        self.use_recorded
+            .is_none_or(|(recorded, at)| recorded != generation || at.elapsed() >= interval)
     }
 
     /// Returns whether the next observation must be a full one.
