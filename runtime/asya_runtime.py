@@ -96,9 +96,9 @@ class Log:
     def __call__(self, level, message, **fields):
         if self.LEVELS.index(level) >= self.lowest:
             now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
-            line = json.dumps(dict(time=now, level=level, message=message, **fields))
+            line = own_json(dict(time=now, level=level, message=message, **fields), None)
             with contextlib.suppress(OSError):
-                os.write(2, line.encode() + b"\n")
+                os.write(2, line + b"\n")
 
 
 def load_handler(name):
@@ -160,17 +160,43 @@ def qualified_name(kind):
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
+# Other names of classes of `builtins`, as far as they are names of the same class in this Python.
+OTHER_NAMES = (
+    "IOError",
+    "EnvironmentError",
+    "asyncio.TimeoutError",
+    "concurrent.futures.TimeoutError",
+    "select.error",
+    "socket.error",
+    "socket.timeout",
+)
+MAX_NAMES_OF_A_CLASS = 8
+
+
 def names_of(kind):
     """Names by which rules may match an exception class: short (`KeyError`), qualified
-    (`builtins.KeyError`), and those of parent packages that export it (`json.JSONDecodeError`
-    besides `json.decoder.JSONDecodeError`)."""
+    (`builtins.KeyError`), and those under which loaded modules of the same top package export it
+    (`json.JSONDecodeError` besides `json.decoder.JSONDecodeError`)."""
     names = [kind.__name__, qualified_name(kind)]
-    package = kind.__module__
-    while "." in package:
-        package = package.rpartition(".")[0]
-        if getattr(sys.modules.get(package), kind.__qualname__, None) is kind:
-            names.append(f"{package}.{kind.__qualname__}")
-    return names
+    if kind.__module__ == "builtins":
+        for name in OTHER_NAMES:
+            module, _, attribute = name.rpartition(".")
+            if exported(module or "builtins", attribute) is kind:
+                names += [name] if module else [name, f"builtins.{name}"]
+        return names
+    top = kind.__module__.partition(".")[0]
+    modules = (name for name in list(sys.modules) if name == top or name.startswith(top + "."))
+    exports = (
+        f"{module}.{kind.__qualname__}"
+        for module in sorted(modules, key=lambda name: (name.count("."), name))
+        if exported(module, kind.__qualname__) is kind
+    )
+    return list(dict.fromkeys(names + list(exports)))[:MAX_NAMES_OF_A_CLASS]
+
+
+def exported(module, attribute):
+    """What a loaded module has under a name, without an import that the module would do for it."""
+    return getattr(sys.modules.get(module), "__dict__", {}).get(attribute)
 
 
 def text_of(error):
@@ -293,10 +319,12 @@ class Envelope:
             curr, left = route["curr"], route["next"]
             done = route["prev"] + [curr] if curr else route["prev"]
             route = dict(route, prev=done, curr=left[0] if left else "", next=left[1:])
-            self.rest = f',"route":{to_json(route)},"headers":{to_json(self.fields["headers"])}'
+            headers = to_json(self.fields["headers"])
+            self.rest = b',"route":%b,"headers":%b' % (to_json(route), headers)
             if status or self.has_status:
-                self.rest += f',"status":{to_json(status)}'
-        return f'{{"payload":{payload}{self.rest}}}'.encode()
+                self.rest += b',"status":%b' % to_json(status)
+            self.rest += b"}"
+        return b'{"payload":%b%b' % (payload, self.rest)
 
     def get(self, path):
         """A copy of the value at the path, None where there is none."""
@@ -396,16 +424,31 @@ def member(owner, part, what):
         raise LookupError(f"{what}: there is no {part!r} on the way to it") from None
 
 
-def to_json(value):
-    """Strict JSON, in ASCII so that a lone surrogate survives the encoding."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+def to_json(value, default=None):
+    """Strict JSON as UTF-8. A value with lone surrogates, which UTF-8 cannot encode, is escaped to
+    ASCII as a whole, so that they survive."""
+    options = dict(allow_nan=False, separators=(",", ":"), default=default)
+    try:
+        return json.dumps(value, ensure_ascii=False, **options).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, **options).encode()
+
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def own_json(value, separators=(",", ":")):
+    """JSON of errors and log lines: a lone surrogate becomes the text of its escape (`\\udcff`),
+    because strict parsers, such as the sidecar's, reject its JSON escape."""
+    text = json.dumps(value, ensure_ascii=False, separators=separators)
+    return SURROGATE.sub(lambda found: f"\\\\u{ord(found.group()):04x}", text).encode()
 
 
 def payload_json(value):
     """One payload, written as soon as it is yielded: a generator may change it and yield it again.
     Raises a TypeError that names type and place of what JSON cannot hold."""
     try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"), default=plain)
+        return to_json(value, plain)
     except (TypeError, ValueError, RecursionError) as error:
         path, reason = find_problem(value) or ("", f"{text_of(error)}")
         kind = qualified_name(type(value))
@@ -616,9 +659,9 @@ class Call:
             return self.envelope.get(*operands), None
         if verb == "FLY":
             # With two operands the first is a name for what is streamed.
-            named = f',"path":{payload_json(operands[0])}' if len(operands) == 2 else ""
-            data = f'{{"payload":{payload_json(operands[-1])}{named}}}'
-            return None, self.answer.upstream(data.encode())
+            named = b',"path":%b' % payload_json(operands[0]) if len(operands) == 2 else b""
+            data = b'{"payload":%b%b}' % (payload_json(operands[-1]), named)
+            return None, self.answer.upstream(data)
         (self.envelope.set if verb == "SET" else self.envelope.delete)(*operands)
         return None, None
 
@@ -681,7 +724,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
             self.respond(200, b'{"status":"ready"}')
         else:
             body = {"status": "not_ready", "reason": self.server.unready}
-            self.respond(503, to_json(body).encode())
+            self.respond(503, own_json(body))
 
     def do_POST(self):
         if self.path != "/invoke":
@@ -783,7 +826,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
 
     def respond_invalid(self, status, text, kind):
         details = {"message": text, "type": kind.__name__}
-        self.respond(status, to_json({"error": "msg_parsing_error", "details": details}).encode())
+        self.respond(status, own_json({"error": "msg_parsing_error", "details": details}))
 
     def send_error(self, code, message=None, explain=None):
         """The base class comes here with what is not HTTP and, as 501, with unknown methods."""
@@ -794,6 +837,128 @@ class Connection(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, template, *values):
         self.server.log("debug", template % values)
+
+
+class Signals:
+    """Receives stop signals, whatever the handler does with Python's signal functions.
+
+    `signal.signal`, `getsignal` and `set_wakeup_fd` are replaced. A handler's function for a stop
+    signal runs after ours, and does not replace it; SIG_IGN, SIG_DFL and `default_int_handler` only
+    remove the handler's own function. Our wakeup descriptor stays: the handler's gets a copy of
+    each byte. Event loops and their `add_signal_handler` work with that."""
+
+    def __init__(self, log, on_stop):
+        self.log = log
+        self.on_stop = on_stop  # called with the signal's number, in the main thread or in ours
+        self.handlers = {}  # the handler's own functions for stop signals
+        self.wakeup_fd = -1  # the handler's own
+        self.lock = threading.RLock()  # held while a byte is copied to it
+        self.is_active = False
+        self.alarm, self.bell = socket.socketpair()
+        self.bell.setblocking(False)
+        self.thread = None
+        self.real_signal = signal.signal
+        self.real_getsignal = signal.getsignal
+        self.real_set_wakeup_fd = signal.set_wakeup_fd
+
+    def install(self):
+        """Before the handler is loaded: its modules may copy the functions."""
+        self.is_active = True
+        for replacement in (self.signal, self.getsignal, self.set_wakeup_fd):
+            original = getattr(signal, replacement.__name__)
+            setattr(signal, original.__name__, self.wrap(original, replacement))
+        keep_signals_from_children(self)
+
+    def wrap(self, original, replacement):
+        @functools.wraps(original)
+        def function(*values, **options):
+            return (replacement if self.is_active else original)(*values, **options)
+
+        return function
+
+    def signal(self, signalnum, handler):
+        if signalnum not in STOP_SIGNALS:
+            return self.real_signal(signalnum, handler)
+        if not callable(handler) and handler not in (signal.SIG_IGN, signal.SIG_DFL):
+            return self.real_signal(signalnum, handler)  # raises TypeError
+        self.real_signal(signalnum, self.handle)  # raises ValueError outside the main thread
+        before = self.getsignal(signalnum)
+        self.handlers.pop(signalnum, None)
+        if callable(handler) and handler not in (self.handle, signal.default_int_handler):
+            self.handlers[signalnum] = handler
+        return before
+
+    def getsignal(self, signalnum):
+        if signalnum not in STOP_SIGNALS:
+            return self.real_getsignal(signalnum)
+        return self.handlers.get(signalnum, self.handle)
+
+    def set_wakeup_fd(self, fd, **options):
+        self.real_set_wakeup_fd(fd, **options)  # raises if the descriptor is not suitable
+        if self.thread is not None:
+            self.restore_wakeup_fd()
+        with self.lock:
+            before, self.wakeup_fd = self.wakeup_fd, fd
+        return before
+
+    def restore_wakeup_fd(self):
+        self.real_set_wakeup_fd(self.bell.fileno(), warn_on_full_buffer=False)
+
+    def restore(self):
+        """In the main thread, when a call has ended: the handler may have used other functions,
+        such as those of a native library."""
+        if self.is_active:
+            self.restore_wakeup_fd()
+            for number in STOP_SIGNALS:
+                self.real_signal(number, self.handle)
+
+    def handle(self, number, frame):
+        """The only signal handler of the stop signals."""
+        self.on_stop(number)
+        with contextlib.suppress(OSError):
+            self.bell.send(b"\0")  # another wakeup descriptor may have got the number
+        handler = self.handlers.get(number)
+        if handler is not None:
+            try:
+                handler(number, frame)
+            except BaseException as error:  # such as SystemExit, which would end a running call
+                name = signal.Signals(number).name
+                text = f"the handler's own function for {name} failed: {one_line(error)}"
+                self.log("warning", text)
+
+    def watch(self, on_wakeup):
+        """Starts a thread that learns of every signal. Python runs its own handlers in the main
+        thread alone, which may be inside a library or a long wait just then."""
+        self.thread = start_thread(self.receive, on_wakeup)
+        self.restore()
+
+    def receive(self, on_wakeup):
+        # The handler may have blocked them in all other threads.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        with contextlib.suppress(OSError):
+            while True:
+                numbers = self.alarm.recv(PIECE_BYTES)
+                if not numbers:
+                    return
+                for number in numbers:
+                    if number in STOP_SIGNALS:
+                        self.on_stop(number)
+                self.copy(numbers.replace(b"\0", b""))
+                on_wakeup()
+
+    def copy(self, numbers):
+        with self.lock, contextlib.suppress(OSError):
+            if numbers and self.wakeup_fd >= 0:
+                os.write(self.wakeup_fd, numbers)
+
+    def close(self):
+        self.is_active = False
+        with contextlib.suppress(ValueError):
+            self.real_set_wakeup_fd(-1)
+        self.bell.close()
+        if self.thread is not None:
+            self.thread.join(EXIT_TIMEOUT_SECONDS)
+        self.alarm.close()
 
 
 class Runtime:
@@ -831,8 +996,8 @@ class Runtime:
         self.idle = asyncio.Event()  # set when the last worker thread has ended
         self.workers = self.concurrency if self.concurrency > 1 else 0
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.alarm, self.alarm_bell = socket.socketpair()
-        self.signal_thread = None
+        self.is_loaded = False
+        self.signals = Signals(log, self.mark_stopped)
 
     def run(self):
         """Serves until a stop signal."""
@@ -856,16 +1021,13 @@ class Runtime:
             # The directory outlives the container: what a killed process left would look ready.
             self.remove_files()
             mounts = mount_state_proxies(self.environ)
+            self.signals.install()
             self.handler = load_handler(self.handler_name)
             if not logging.getLogger().handlers:  # unless the handler's module configures them
                 logging.basicConfig(level=self.log.LEVELS[self.log.lowest].upper())
             self.takes_metadata = has_metadata_parameter(self.handler)
-            # Before the signal handlers: a signal between the two would be marked and never seen.
-            self.watch_signals()
-            # Not earlier: the handler's module may have installed signal handlers of its own.
-            for number in STOP_SIGNALS:
-                signal.signal(number, self.mark_stopped)
-            keep_signals_from_children()
+            self.is_loaded = True
+            self.signals.watch(self.follow_signals)  # not earlier: a thread
             if mounts is not None:
                 mounts.stay_connected()  # not earlier: while modules load there are no threads
             os.makedirs(os.path.dirname(self.socket_path), exist_ok=True)
@@ -915,37 +1077,26 @@ class Runtime:
                 self.set_ready(reason)
         self.unready = reason
 
-    def watch_signals(self):
-        """Lets a thread learn of every signal. Python runs its own handlers in the main thread
-        alone, which may be inside a library or a long wait just then."""
-        self.alarm_bell.setblocking(False)
-        signal.set_wakeup_fd(self.alarm_bell.fileno(), warn_on_full_buffer=False)
-        self.signal_thread = start_thread(self.receive_signals)
-
-    def receive_signals(self):
-        with contextlib.suppress(OSError):
-            while True:
-                numbers = self.alarm.recv(PIECE_BYTES)
-                if not numbers:
-                    return
-                for number in numbers:
-                    if number in STOP_SIGNALS and not self.is_stopping:
-                        self.stop(number)
-                self.wake_loop(lambda: None)  # runs the signal handlers of the user's code
+    def follow_signals(self):
+        """After each signal, in the thread that receives them."""
+        if self.stop_signal is not None and not self.is_stopping:
+            self.stop()
+        self.wake_loop(lambda: None)  # runs the signal handlers of the user's code
 
     def wake_loop(self, callback, *values):
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self.loop.call_soon_threadsafe(callback, *values)
 
-    def mark_stopped(self, number, _frame=None):
-        """The signal handler, in the main thread: not even a call that waits begins after it."""
+    def mark_stopped(self, number):
+        """As soon as a stop signal is known: not even a call that waits begins after it."""
+        if not self.is_loaded:
+            os._exit(0)
         if self.stop_signal is None:
             self.stop_signal = signal.Signals(number).name
 
-    def stop(self, number):
+    def stop(self):
         """Running calls go on, no other one starts."""
         self.is_stopping = True
-        self.mark_stopped(number)
         start_thread(self.stop_handler).join(EXIT_TIMEOUT_SECONDS)
         self.log("debug", "stopping", signal=self.stop_signal)
         start_thread(self.end_in_time)
@@ -1036,13 +1187,8 @@ class Runtime:
         if tasks:
             self.run_on_loop(asyncio.wait(tasks, timeout=EXIT_TIMEOUT_SECONDS))
         self.run_on_loop(self.loop.shutdown_asyncgens())
-        with contextlib.suppress(ValueError):
-            signal.set_wakeup_fd(-1)
         self.loop.close()
-        self.alarm_bell.close()
-        if self.signal_thread is not None:
-            self.signal_thread.join(EXIT_TIMEOUT_SECONDS)
-        self.alarm.close()
+        self.signals.close()
 
     def remove_files(self):
         for path in (self.ready_path, self.socket_path):
@@ -1065,6 +1211,7 @@ class Runtime:
         if self.stop_signal is not None:
             return False
         self.serve(call)
+        self.signals.restore()
         return True
 
     def serve_many(self):
@@ -1073,7 +1220,7 @@ class Runtime:
             start_thread(self.work)
         while not self.idle.is_set():
             with contextlib.suppress(SystemExit, KeyboardInterrupt):  # of a task of the handler's
-                self.loop.run_until_complete(self.idle.wait())
+                self.run_on_loop(self.idle.wait())
 
     def work(self):
         while self.serve_next():
@@ -1089,6 +1236,7 @@ class Runtime:
         if self.stop_signal is not None:
             return False
         self.serve(call)
+        self.wake_loop(self.signals.restore)
         return True
 
     def serve(self, call):
@@ -1134,7 +1282,7 @@ class Runtime:
             call.connection.break_off()
             return
         self.log("error", "handler failed", **fields)
-        call.answer.fail(to_json({"error": "processing_error", "details": details}).encode())
+        call.answer.fail(own_json({"error": "processing_error", "details": details}))
 
     def call_handler(self, call):
         """Produces the frames. The result determines the handler's kind, which also works for
@@ -1172,7 +1320,13 @@ class Runtime:
     def run_on_loop(self, awaitable):
         task = asyncio.ensure_future(awaitable, loop=self.loop)
         try:
-            return self.loop.run_until_complete(task)
+            while True:
+                try:
+                    return self.loop.run_until_complete(task)
+                except RuntimeError as error:
+                    # A handler may stop the loop: `add_signal_handler(SIGTERM, loop.stop)`.
+                    if task.done() or "stopped before" not in str(error):
+                        raise
         finally:
             task.cancel()  # matters only if another task ended the loop by SystemExit
 
@@ -1285,14 +1439,15 @@ def mount_state_proxies(environ):
         raise StartError(f"ASYA_STATE_PROXY_MOUNTS is {mounts!r}: {error}") from error
 
 
-def keep_signals_from_children():
+def keep_signals_from_children(signals):
     """A forked child is not the server: `multiprocessing`, for one, ends its own by SIGTERM. Held
     back during the fork, because a signal that the child gets too early would be lost."""
 
     def restore():
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.set_wakeup_fd(-1)
+        signals.is_active = False
+        signals.real_signal(signal.SIGTERM, signal.SIG_DFL)
+        signals.real_signal(signal.SIGINT, signal.default_int_handler)
+        signals.real_set_wakeup_fd(-1)
         release()
 
     hold = functools.partial(signal.pthread_sigmask, signal.SIG_BLOCK, STOP_SIGNALS)

@@ -49,7 +49,7 @@ def log(actor, payload, metadata, failed=False):
     metadata = metadata or {}
     status = metadata.get("status")
     status = status if isinstance(status, dict) else {}
-    failed = failed or is_failure(status, payload)
+    failed = failed or is_failure(metadata, status, payload)
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
     line = {
         "time": now,
@@ -65,27 +65,31 @@ def log(actor, payload, metadata, failed=False):
     sys.stdout.flush()
 
 
-def is_failure(status, payload):
-    """Whether a message reports a failure: in its status, or in its payload as the runtime and
-    sidecars without a status write it (`{"error": code, "details": {...}}`)."""
-    if str(status.get("phase", "")).lower() in FAILED_PHASES or status.get("error"):
+def is_failure(metadata, status, payload):
+    """Whether a message reports a failure: in its status, or in its payload as the
+    runtime and sidecars without a status write it (`{"error": code, "details": {...}}` and
+    `{"error": {"type": ...}}`)."""
+    phase = metadata.get("status") if isinstance(metadata.get("status"), str) else ""
+    phase = status.get("phase") or phase
+    if str(phase).lower() in FAILED_PHASES or status.get("error"):
         return True
-    return (
-        isinstance(payload, dict)
-        and isinstance(payload.get("error"), str)
-        and isinstance(payload.get("details"), dict)
-    )
+    error = payload.get("error") if isinstance(payload, dict) else None
+    if isinstance(error, dict):
+        return member(error, "type") is not None
+    return isinstance(error, str) and isinstance(payload.get("details"), dict)
 
 
 def member(owner, key):
-    """A text in an object, cut to a length that a log can hold; None for anything else."""
+    """A text or whole number in an object, cut to a length that a log can hold; None for anything else."""
     value = owner.get(key) if isinstance(owner, dict) else None
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
     return value[:MAX_TEXT_CHARACTERS] if isinstance(value, str) else None
 
 
 def error_type(status, payload):
-    """The error's type or code: that of the status, or of the payload in one of the forms
-    `{"error": code, "details": {"type": ...}}` and `{"error": {"type": ...}}`."""
+    """The error's type or code: that of the status, or of the payload in one of the
+    forms `{"error": code, "details": {"type": ...}}` and `{"error": {"type": ...}}`."""
     payload = payload if isinstance(payload, dict) else {}
     owners = (status.get("error"), payload.get("details"), payload.get("error"))
     texts = [member(owner, "type") for owner in owners]

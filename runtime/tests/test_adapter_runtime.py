@@ -45,11 +45,9 @@ class ThroughTheRuntime(ProcessTestCase):
         target, runtime = self.adapter("kaito_openai", refused)
         details = runtime.invoke(CHAT).json["details"]
         self.assertEqual(details["type"], "TargetRefused")
-        self.assertEqual(
-            details["mro"][:4],
-            ["TargetRefused", "adapters.errors.TargetRefused"]
-            + ["TargetError", "adapters.errors.TargetError"],
-        )
+        self.assertEqual(details["mro"][:2], ["TargetRefused", "adapters.errors.TargetRefused"])
+        for name in ("TargetError", "adapters.errors.TargetError"):
+            self.assertIn(name, details["mro"])
         text = f"POST {target.url}/v1/chat/completions: answered 400: max_tokens is too large"
         self.assertEqual(details["message"], text)
         details = runtime.invoke({"text": "Why?"}).json["details"]

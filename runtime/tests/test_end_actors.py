@@ -52,6 +52,18 @@ LINES = [
         {},
         {"outcome": "failed", "error": "ValueError", "failed_at": None},
     ),
+    (
+        "x_sink",
+        {"error": {"type": "KeyError"}},
+        {},
+        {"outcome": "failed", "error": "KeyError", "failed_at": None},
+    ),
+    (
+        "x_sink",
+        {"n": 1},
+        {"status": "failed"},
+        {"outcome": "failed", "error": None, "failed_at": None},
+    ),
 ]
 
 

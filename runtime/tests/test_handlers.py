@@ -1,8 +1,18 @@
 """What a handler may be, return, yield and raise."""
 
+import json
+import os
 import unittest
 
-from harness import NEXT_ROUTE, ProcessTestCase, Runtime, SharedProcessTestCase
+from harness import (
+    NEXT_ROUTE,
+    ROUTE,
+    ProcessTestCase,
+    Runtime,
+    SharedProcessTestCase,
+    raw_invoke,
+    wait_until,
+)
 
 GOT = [{"got": 2}]
 NUMBERS = [{"number": 0}, {"number": 1}]
@@ -118,6 +128,12 @@ ERRORS = [
     # (name in payloads.results, message, mro, which begins with the type itself)
     ("ValueError", "bad value", names("ValueError") + EXCEPTION),
     ("KeyError", "'missing'", names("KeyError") + LOOKUP),
+    ("surrogate", "no file \\udcff", names("ValueError") + EXCEPTION),
+    (
+        "OSError",
+        "gone",
+        names("OSError", "IOError", "EnvironmentError") + ["select.error", "socket.error"] + EXCEPTION,
+    ),
     (
         "UnicodeDecodeError",
         "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
@@ -138,6 +154,24 @@ ERRORS = [
     ("BaseException", "base", names("BaseException")),
     ("StopIteration", "stop", names("StopIteration") + EXCEPTION),
 ]
+
+
+AS_UTF8 = [
+    # (payload, its JSON in the answer)
+    ("grüße 漢字 \U0001f600", '"grüße 漢字 \U0001f600"'),
+    ({"clé": ["ä\n"]}, '{"clé":["ä\\n"]}'),
+    ("ä\ud800", '"\\u00e4\\ud800"'),
+    ("\x7f\u2028", '"\x7f\u2028"'),
+]
+
+
+class HandlerText(SharedProcessTestCase):
+    def test_text_is_sent_as_utf8_unless_it_has_lone_surrogates(self):
+        for payload, text in AS_UTF8:
+            with self.subTest(payload):
+                body = self.runtime.invoke(payload, headers={"ü": "é"}).body
+                self.assertIn(f'"payload":{text},'.encode(), body)
+                self.assertIn('"headers":{"ü":"é"}'.encode(), body)
 
 
 class HandlerResults(SharedProcessTestCase):
@@ -196,6 +230,45 @@ FAILURES = [
     ("kinds.exiting_coroutine", 1, "SystemExit", "3"),
     ("controlled.SystemExitInTask.run", "leave", "SystemExit", "3"),
 ]
+
+
+class ErrorTexts(ProcessTestCase):
+    """Strict JSON parsers reject lone surrogates, also as escapes."""
+
+    def assert_strict(self, value):
+        json.dumps(value, ensure_ascii=False).encode()
+
+    def test_errors_and_log_lines_have_no_lone_surrogates(self):
+        runtime = self.start("payloads.results")
+        answer = runtime.invoke("surrogate")
+        self.assert_strict(answer.json)
+        self.assertIn("\\udcff", answer.json["details"]["traceback"])
+        self.assert_strict(runtime.log)
+
+    def test_an_error_event_has_no_lone_surrogates(self):
+        runtime = self.start("payloads.results")
+        body = json.dumps({"id": "m-1", "route": ROUTE, "payload": "surrogate"}).encode()
+        headers = ["Accept: text/event-stream", f"Content-Length: {len(body)}"]
+        (line,) = [
+            line
+            for line in runtime.exchange(raw_invoke(headers, body)).splitlines()
+            if line.startswith(b'data: {"error"')
+        ]
+        data = json.loads(line[len(b"data: ") :])
+        self.assert_strict(data)
+        self.assertEqual(data["details"]["type"], "ValueError")
+
+    def test_a_failed_readiness_check_and_a_failed_import_have_no_lone_surrogates(self):
+        runtime = self.start("odd_text.Handler.run", ready=False)
+        wait_until(lambda: os.path.exists(runtime.socket_path), "the socket")
+        health = lambda: runtime.request("GET", "/healthz").json
+        wait_until(lambda: "no server" in health()["reason"], "a first check")
+        self.assert_strict(health())
+        self.assertEqual(runtime.stop(), 0)
+        self.assert_strict(runtime.log)
+        runtime = self.start("odd_text.Broken.run", ready=False)
+        self.assertEqual(runtime.finish(), 1)
+        self.assert_strict(runtime.log)
 
 
 class HandlerFailures(ProcessTestCase):

@@ -125,6 +125,105 @@ WRITES = [
 ]
 
 
+HALF_WRITTEN = [
+    # (reason, the `with` statement whose block raises)
+    ("a binary file", "open(path, 'wb') as f: f.write(b'half')"),
+    ("gzip", "gzip.open(path, 'wt') as f: f.write('half')"),
+    ("bz2", "bz2.open(path, 'wt') as f: f.write('half')"),
+    ("zip", "zipfile.ZipFile(path, 'w') as f: f.writestr('name', 'half')"),
+    ("a stream of codecs", "codecs.open(path, 'w', 'utf-16') as f: f.write('half')"),
+    ("tar", "tarfile.open(path, 'w:gz') as f: f.addfile(tarfile.TarInfo('name'))"),
+    ("a wrapper", "io.TextIOWrapper(open(path, 'wb')) as f: f.write('half')"),
+    ("closing", "contextlib.closing(open(path, 'w')) as f: f.write('half')"),
+    ("a context manager of the handler's", "managed(path) as f: f.write('half')"),
+    ("two files", "open(path, 'wb') as raw, gzip.open(raw, 'wt') as f: f.write('half')"),
+]
+
+WHOLE_DESPITE_ERRORS = [
+    # (reason, lines that store `whole` while or after an exception is handled)
+    (
+        "closed in an except clause",
+        """
+        f = open(path, 'w')
+        f.write('whole')
+        try:
+            next(iter(()))
+        except StopIteration:
+            f.close()
+        """,
+    ),
+    (
+        "closed in a finally clause",
+        """
+        with contextlib.suppress(KeyError):
+            f = open(path, 'w')
+            try:
+                f.write('whole')
+                raise KeyError
+            except KeyError:
+                pass
+            finally:
+                f.close()
+        """,
+    ),
+    (
+        "written in an except clause",
+        """
+        try:
+            raise KeyError
+        except KeyError:
+            with open(path, 'w') as f:
+                f.write('whole')
+        """,
+    ),
+    (
+        "opened before, in a block that ends in an except clause",
+        """
+        f = open(path, 'w')
+        try:
+            raise KeyError
+        except KeyError:
+            with f:
+                f.write('whole')
+        """,
+    ),
+    (
+        "written when another block fails",
+        """
+        class Report:
+            def __enter__(self):
+                pass
+            def __exit__(self, *_):
+                with open(path, 'w') as f:
+                    f.write('whole')
+                return True
+        with Report():
+            raise KeyError
+        """,
+    ),
+    (
+        "an exception that the block handles",
+        """
+        with open(path, 'w') as f:
+            try:
+                raise KeyError
+            except KeyError:
+                f.write('whole')
+        """,
+    ),
+]
+
+MANAGED = """
+@contextlib.contextmanager
+def managed(path):
+    f = open(path, 'w')
+    try:
+        yield f
+    finally:
+        f.close()
+"""
+
+
 class Writing(StateTestCase):
     def test_what_is_written_is_stored_at_the_close(self):
         for write in ("buffered", "passthrough"):
@@ -152,6 +251,58 @@ class Writing(StateTestCase):
                     self.assertEqual(self.run_lines("result = 'alive'"), "alive")
                     self.assertEqual(self.values["k"], b"old")
 
+    def test_a_block_that_fails_stores_nothing_through_any_wrapper(self):
+        for write in ("buffered", "passthrough"):
+            self.begin(write)
+            for reason, statement in HALF_WRITTEN:
+                if reason == "tar" and write == "passthrough":
+                    continue  # needs a position, which a stream does not have
+                with self.subTest(reason, write=write):
+                    self.values["k"] = b"old"
+                    lines = f"path = state + '/k'{MANAGED}with {statement}; raise KeyError('half-way')"
+                    self.assertEqual(self.failure(lines)["type"], "KeyError")
+                    self.assertEqual(self.run_lines("result = 'alive'"), "alive")
+                    self.assertEqual(self.values["k"], b"old")
+
+    def test_a_file_is_stored_when_the_exception_is_not_of_its_block(self):
+        for write in ("buffered", "passthrough"):
+            self.begin(write)
+            for reason, lines in WHOLE_DESPITE_ERRORS:
+                with self.subTest(reason, write=write):
+                    self.values["k"] = b"old"
+                    self.run_lines("path = state + '/k'\n" + textwrap.dedent(lines))
+                    self.assertEqual(self.values["k"], b"whole")
+
+    def test_appends_of_many_threads_are_all_stored(self):
+        for etags in (True, False):
+            with self.subTest(etags=etags):
+                self.begin(etags=etags)
+                lines = """
+                    errors = []
+                    def append(number):
+                        try:
+                            with open(state + '/k', 'a') as file:
+                                print(number, file=file)
+                        except Exception as error:
+                            errors.append(repr(error))
+                    threads = [threading.Thread(target=append, args=(n,)) for n in range(32)]
+                    for thread in threads:
+                        thread.start()
+                    for thread in threads:
+                        thread.join()
+                    result = errors
+                """
+                self.assertEqual(self.run_lines(lines), [])
+                self.assertEqual(sorted(map(int, self.values["k"].split())), list(range(32)))
+
+    def test_append_tries_until_the_timeout(self):
+        self.begin(environ={"ASYA_STATE_PROXY_TIMEOUT": "300ms"})
+        self.values["k"] = b""
+        self.connector.before_put = lambda: self.values.update(k=self.values["k"] + b"x")
+        details = self.failure("with open(state + '/k', 'a') as f: f.write('a')")
+        self.assertEqual(details["type"], "FileExistsError")
+        self.assertNotIn(b"a", self.values["k"])
+
     def test_append_keeps_what_is_there(self):
         for write in ("buffered", "passthrough"):
             for options in ({}, {"etags": False}):
@@ -169,15 +320,15 @@ class Writing(StateTestCase):
     def test_append_tries_again_when_the_value_has_changed(self):
         self.begin()
         self.values["k"] = b"0"
-        changes = [b"1", b"2"]
+        changes = [b"%d" % number for number in range(1, 13)]
 
         def change():
             if changes:
                 self.values["k"] += changes.pop(0)
 
         self.connector.before_put = change
-        self.run_lines("with open(state + '/k', 'a') as f: f.write('3')")
-        self.assertEqual(self.values["k"], b"0123")
+        self.run_lines("with open(state + '/k', 'a') as f: f.write('.')")
+        self.assertEqual(self.values["k"], b"0123456789101112.")
 
     def test_a_change_is_refused_when_the_value_has_changed(self):
         self.begin()

@@ -34,7 +34,14 @@ QUESTIONS = [
     ("one file is", "os.path.samefile(state + '/a', state + '/dir/../a')", True),
     ("listdir", "sorted(os.listdir(state))", NAMES),
     ("listdir below", "sorted(os.listdir(state + '/dir/'))", ["c", "sub"]),
-    ("listdir of nothing", "os.listdir(state + '/none')", []),
+    ("walk of nothing", "list(os.walk(state + '/none'))", []),
+    ("glob of nothing", "glob.glob(state + '/none/*')", []),
+    (
+        "all times, also in nanoseconds",
+        "[getattr(os.stat(state + '/a'), f'st_{k}time_ns') // 10**9 for k in 'amc'] + list(os.stat(state + '/a')[7:])",
+        [1704164645] * 6,
+    ),
+    ("blocks", "[os.stat(state + '/' + name).st_blocks for name in ('a', 'dir', 'dir2/e')]", [1, 0, 0]),
     ("a copy of listdir", "sorted(copied_listdir(state + '/dir'))", ["c", "sub"]),
     (
         "scandir",
@@ -95,7 +102,41 @@ CHANGES = [
         [],
         {"z": b"1"},
     ),
+    (
+        "move to a disk",
+        "shutil.move(state + '/a', disk + '/a'); assert open(disk + '/a').read() == '1'",
+        ["a"],
+        {},
+    ),
+    (
+        "copy2 to a disk keeps the time",
+        "shutil.copy2(state + '/a', disk + '/a'); assert os.stat(disk + '/a').st_mtime == 1704164645",
+        [],
+        {},
+    ),
+    (
+        "copytree to a disk",
+        "shutil.copytree(state + '/dir', disk + '/dir'); "
+        "assert open(disk + '/dir/sub/d').read() == '4444'; shutil.rmtree(disk + '/dir')",
+        [],
+        {},
+    ),
+    (
+        "move of a directory to a disk",
+        "shutil.move(state + '/dir', disk + '/moved'); "
+        "assert sorted(os.listdir(disk + '/moved')) == ['c', 'sub']; shutil.rmtree(disk + '/moved')",
+        ["dir/c", "dir/sub/d"],
+        {},
+    ),
+    (
+        "copytree from a disk",
+        "os.mkdir(disk + '/t'); open(disk + '/t/f', 'w').write('new'); "
+        "shutil.copytree(disk + '/t', state + '/tree')",
+        [],
+        {"tree/f": b"new"},
+    ),
     ("rmtree", "shutil.rmtree(state + '/dir')", ["dir/c", "dir/sub/d"], {}),
+    ("rmtree of nothing", "shutil.rmtree(state + '/none', ignore_errors=True)", [], {}),
     (
         "makedirs",
         "os.makedirs(state + '/x/y'); os.makedirs(state + '/x/y', exist_ok=True); "
@@ -132,6 +173,9 @@ REFUSED = [
         errno.EISDIR,
     ),
     ("a file is no directory", "os.listdir(state + '/a')", "NotADirectoryError", errno.ENOTDIR),
+    ("no such directory", "os.listdir(state + '/no')", "FileNotFoundError", errno.ENOENT),
+    ("nothing to scan", "os.scandir(state + '/no')", "FileNotFoundError", errno.ENOENT),
+    ("no tree to delete", "shutil.rmtree(state + '/no')", "FileNotFoundError", errno.ENOENT),
     ("a directory that exists", "os.mkdir(state + '/dir')", "FileExistsError", errno.EEXIST),
     (
         "a file in its place",

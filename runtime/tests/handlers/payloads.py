@@ -81,6 +81,8 @@ def results(name):
 ERRORS = {
     "ValueError": ValueError("bad value"),
     "KeyError": KeyError("missing"),
+    "OSError": OSError("gone"),
+    "surrogate": ValueError("no file \udcff"),
     "JSONDecodeError": json.JSONDecodeError("Expecting value", "", 0),
     "UnicodeDecodeError": UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
     "nested": Unlucky.Twice("twice"),

@@ -16,8 +16,10 @@ import http.client
 import json
 import os
 import socket
+import threading
 import time
 import urllib.parse
+import weakref
 
 PIECE_BYTES = 1 << 18
 RETRY_SECONDS = 0.1  # between two attempts to reach the connector
@@ -43,6 +45,22 @@ class UnixConnection(http.client.HTTPConnection):
             raise
 
 
+class KeyLocks:
+    """A lock for each key that is in use in this process."""
+
+    def __init__(self):
+        self.process = os.getpid()
+        self.lock = threading.RLock()
+        self.locks = weakref.WeakValueDictionary()
+
+    def get(self, key):
+        """Reentrant, as `self.lock` is: the garbage collector may close a file at any moment."""
+        if self.process != os.getpid():
+            self.__init__()  # a forked child: the parent's threads may have held these locks
+        with self.lock:
+            return self.locks.setdefault(key, threading.RLock())
+
+
 class Store:
     """The values behind one connector. Errors name the path that the handler used."""
 
@@ -50,6 +68,7 @@ class Store:
         self.socket_path = socket_path
         self.timeout = timeout
         self.is_reached = False
+        self.append_locks = KeyLocks()
 
     def request(self, method, target, path, headers=None, body=(), length=None):
         """The response to one request; the caller closes it. Without `length` a body is sent in

@@ -9,14 +9,44 @@ Python 3.8 and later, standard library only.
 
 import errno
 import io
+import opcode
 import os
+import random
+import sys
 import tempfile
 import time
 
-from asya_state_client import RETRY_SECONDS, key_target, pieces
+from asya_state_client import key_target, pieces
 
 SPOOL_BYTES = 4 << 20  # of a file's content kept in memory
-APPEND_ATTEMPTS = 8  # of a read and conditional write, while others change the file
+# Upper limits of the random pause before an append tries again: the first, and any.
+MIN_PAUSE_SECONDS = 0.01
+MAX_PAUSE_SECONDS = 0.5
+PAUSES = random.SystemRandom()  # leaves the handler's own random numbers as they are
+# The instruction that calls `__exit__` when a `with` block has raised: Python 3.8, and later ones.
+EXIT_NAMES = ("WITH_CLEANUP_START", "WITH_EXCEPT_START")
+EXIT_CODES = tuple(opcode.opmap[name] for name in EXIT_NAMES if name in opcode.opmap)
+
+
+def handled_error():
+    """Identifies the exception that is being handled; None without one. Not the exception itself:
+    its traceback would keep the file from being closed."""
+    error = sys.exc_info()[1]
+    return None if error is None else id(error)
+
+
+def is_block_failing(known_error):
+    """Whether this is called, through any wrapper such as `gzip.open` or `zipfile.ZipFile`, at the
+    end of a `with` block that has raised an exception other than the known one. An explicit
+    `close()` in an `except` or `finally` clause is no such end."""
+    if handled_error() in (None, known_error):
+        return False
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] in EXIT_CODES:
+            return True
+        frame = frame.f_back
+    return False
 
 
 class Spool(io.RawIOBase):
@@ -33,6 +63,7 @@ class Spool(io.RawIOBase):
         self.exists = False
         self.is_changed = "w" in mode or "x" in mode
         self.is_aborted = False
+        self.known_error = handled_error()
         self.content = tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES)
         if response is not None:
             self.fill(response)
@@ -108,7 +139,8 @@ class Spool(io.RawIOBase):
             return
         try:
             if self.may_write and self.is_changed and not self.is_aborted:
-                self.commit()
+                if not is_block_failing(self.known_error):
+                    self.commit()
         finally:
             super().close()
             self.content.close()
@@ -149,18 +181,42 @@ class Append(Spool):
         raise io.UnsupportedOperation("truncate: open the file with 'r+' instead of 'a'")
 
     def commit(self):
-        for attempt in range(1, APPEND_ATTEMPTS + 1):
-            whole = Spool(self.store, self.key, self.name, "ab+")
+        """Tries until the store's timeout. The lock keeps threads of this process from disturbing
+        each other; a thread that does not get it in time tries once without it."""
+        latest = time.monotonic() + self.store.timeout
+        lock = self.store.append_locks.get(self.key)
+        is_locked = lock.acquire(timeout=self.store.timeout)
+        try:
+            pause = MIN_PAUSE_SECONDS
+            while not self.try_commit(may_fail=time.monotonic() >= latest):
+                left = max(latest - time.monotonic(), 0)
+                time.sleep(min(PAUSES.uniform(0, pause), left))
+                pause = min(2 * pause, MAX_PAUSE_SECONDS)
+        finally:
+            if is_locked:
+                lock.release()
+
+    def try_commit(self, may_fail):
+        """Whether it is stored; raises the FileExistsError of a change in between if it may."""
+        whole = Spool(self.store, self.key, self.name, "ab+")
+        try:
             self.content.seek(0)
             for piece in pieces(self.content):
                 whole.write(piece)
-            try:
-                whole.close()
-                return
-            except FileExistsError:
-                if attempt == APPEND_ATTEMPTS:
-                    raise
-                time.sleep(RETRY_SECONDS * attempt)
+        except BaseException:
+            whole.abort()
+            raise
+        try:
+            if whole.is_changed:
+                whole.commit()
+        except FileExistsError:
+            if may_fail:
+                raise
+            return False
+        finally:
+            whole.abort()
+            whole.close()
+        return True
 
 
 class StreamReader(io.RawIOBase):
@@ -192,6 +248,7 @@ class StreamWriter(io.RawIOBase):
         super().__init__()
         self.name, self.mode = path, "wb"
         self.is_aborted = False
+        self.known_error = handled_error()
         headers = {"Content-Type": "application/octet-stream"}
         self.request = store.open_request("PUT", key_target(key), path, headers, True, None)
 
@@ -210,7 +267,7 @@ class StreamWriter(io.RawIOBase):
         if self.closed:
             return
         super().close()
-        if self.is_aborted:
+        if self.is_aborted or is_block_failing(self.known_error):
             self.request.close()
         else:
             self.request.finish().close()
@@ -220,10 +277,11 @@ class AbortOnError:
     """A file that is not stored if the `with` block around it fails."""
 
     def __exit__(self, kind, error, trace):
-        if kind is not None:
-            raw = getattr(self, "buffer", self).raw
-            if hasattr(raw, "abort"):
-                raw.abort()
+        raw = getattr(self, "buffer", self).raw
+        if kind is None:
+            raw.known_error = handled_error()
+        elif hasattr(raw, "abort"):
+            raw.abort()
         self.close()
 
 

@@ -76,11 +76,15 @@ class Mount:
         inode = int.from_bytes(hashlib.sha256(os.fsencode(key)).digest()[:7], "big")
         links, owner, group = 1 if is_file else 2, os.getuid(), os.getgid()
         size = size if is_file else 0
-        fields = (mode, inode, self.device, links, owner, group, size, mtime, mtime, mtime)
-        return os.stat_result(fields)
+        seconds = int(mtime)
+        fields = (mode, inode, self.device, links, owner, group, size) + (seconds,) * 3
+        times = {f"st_{kind}time": float(mtime) for kind in "amc"}
+        times.update({f"st_{kind}time_ns": seconds * 10**9 for kind in "amc"})
+        blocks = dict(st_blksize=PIECE_BYTES, st_blocks=-(-size // 512), st_rdev=0)
+        return os.stat_result(fields, dict(times, **blocks))
 
     def list(self, key, path):
-        """Names of files and of directories in a directory."""
+        """Names of files and of directories in a directory; raises FileNotFoundError."""
         prefix = key + "/" if key else ""
         found, directories = self.store.list(prefix, path)
         with self.lock:
@@ -90,9 +94,8 @@ class Mount:
                 if made.startswith(prefix) and made != key
             }
         if not (found or directories or made) and key and not self.is_made(key):
-            with contextlib.suppress(FileNotFoundError):
-                if self.store.head(key, path)[1]:
-                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+            if self.store.head(key, path)[1]:
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
         return found, sorted(set(directories) | made)
 
 
@@ -294,14 +297,28 @@ class Mounts:
         text = "files of a state proxy have no descriptors: use open() instead of os.open()"
         raise OSError(errno.ENOTSUP, text, place[2])
 
-    def _rmtree(self, place, *_, **__):
+    def _rmtree(self, place, ignore_errors=False, onerror=None, *, onexc=None, **_):
+        try:
+            self.delete_below(place)
+        except OSError as error:
+            if ignore_errors:
+                return
+            if onexc is not None:
+                onexc(os.unlink, place[2], error)
+            elif onerror is not None:
+                onerror(os.unlink, place[2], sys.exc_info())
+            else:
+                raise
+
+    def delete_below(self, place):
         mount, key, path = place
         found, directories = mount.list(key, path)
         prefix = key + "/" if key else ""
         for name in found:
             mount.store.delete(prefix + name, os.path.join(path, name))
         for name in directories:
-            self._rmtree((mount, prefix + name, os.path.join(path, name)))
+            with contextlib.suppress(FileNotFoundError):  # another pod has deleted it
+                self.delete_below((mount, prefix + name, os.path.join(path, name)))
         mount.forget(key)
 
 
