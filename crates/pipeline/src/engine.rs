@@ -55,7 +55,7 @@ pub enum EngineError {
     },
     /// A step runs a function that is not in this program.
     #[error(
-        "pipeline step {step:?} runs function {function:?}, which is not one of Asya's own: asya render runs no others"
+        "pipeline step {step:?} runs function {function:?}, which is not one of Asya's own: asya render and asya explain call it with --function-address {function}=HOST:PORT"
     )]
     UnknownFunction {
         /// The step.

@@ -1,16 +1,18 @@
-//! Output of cases: lines and JSON.
+//! Output of cases: lines, JUnit XML and JSON.
 
 use std::collections::BTreeMap;
 
 use owo_colors::OwoColorize as _;
 use serde_json::{Value, json};
 
-use super::{Outcome, Reported};
+use super::{InvalidCase, Outcome, Reported, Results};
 use crate::diagnostics::{self, note_document};
 use crate::visible::{is_hidden, visible, visible_line};
 
-/// A line for each case, below it a line for each failed expectation, and the counts at the end.
-pub fn lines(outcomes: &[Outcome]) -> String {
+/// A line for each case, below it a line for each failed expectation, and the counts at the end. The
+/// problems of invalid cases are errors of the command.
+pub fn lines(results: &Results) -> String {
+    let Results { outcomes, invalid } = results;
     let mut lines = Vec::new();
     for Outcome { test, failures, .. } in outcomes {
         let file = test.file.display().to_string();
@@ -28,60 +30,116 @@ pub fn lines(outcomes: &[Outcome]) -> String {
             ));
         }
     }
+    for InvalidCase { name, file, .. } in invalid {
+        let file = file.as_ref().map(|file| format!("{}: ", file.display()));
+        let place = format!("{}{name}", file.unwrap_or_default());
+        lines.push(format!(
+            "{} {}",
+            "invalid".red().bold(),
+            visible_line(&place)
+        ));
+    }
     let failed = outcomes.iter().filter(|it| !it.failures.is_empty()).count();
-    lines.push(format!(
-        "{} passed, {failed} failed",
-        outcomes.len() - failed
-    ));
+    let mut counts = format!("{} passed, {failed} failed", outcomes.len() - failed);
+    if !invalid.is_empty() {
+        counts.push_str(&format!(", {} invalid", invalid.len()));
+    }
+    lines.push(counts);
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
 /// The cases as JUnit XML: a suite for each file.
-pub fn junit(outcomes: &[Outcome]) -> String {
-    let mut suites: BTreeMap<String, Vec<&Outcome>> = BTreeMap::new();
-    for outcome in outcomes {
+pub fn junit(results: &Results) -> String {
+    let mut suites: BTreeMap<String, Suite<'_>> = BTreeMap::new();
+    for outcome in &results.outcomes {
         let file = outcome.test.file.display().to_string();
-        suites.entry(file).or_default().push(outcome);
+        suites.entry(file).or_default().outcomes.push(outcome);
     }
-    let failed =
-        |outcomes: &[&Outcome]| outcomes.iter().filter(|it| !it.failures.is_empty()).count();
-    let all: Vec<&Outcome> = outcomes.iter().collect();
+    for case in &results.invalid {
+        let file = case.file.as_ref();
+        let file = file.map_or_else(|| case.name.clone(), |file| file.display().to_string());
+        suites.entry(file).or_default().invalid.push(case);
+    }
+    let all = Suite {
+        outcomes: results.outcomes.iter().collect(),
+        invalid: results.invalid.iter().collect(),
+    };
     let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"asya test\" tests=\"{}\" failures=\"{}\" errors=\"0\">\n",
-        all.len(),
-        failed(&all)
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"asya test\" {}>\n",
+        all.counts()
     );
-    for (file, outcomes) in &suites {
+    for (file, suite) in &suites {
         let file = escaped(file);
         text.push_str(&format!(
-            "  <testsuite name=\"{file}\" tests=\"{}\" failures=\"{}\" errors=\"0\">\n",
-            outcomes.len(),
-            failed(outcomes)
+            "  <testsuite name=\"{file}\" {}>\n",
+            suite.counts()
         ));
-        for Outcome { test, failures, .. } in outcomes {
-            let line = test.positions.of(&merge::FieldPath::default()).line;
-            let name = escaped(&test.name);
-            text.push_str(&format!(
-                "    <testcase classname=\"{file}\" name=\"{name}\" file=\"{file}\" line=\"{line}\""
-            ));
-            if failures.is_empty() {
-                text.push_str("/>\n");
-                continue;
-            }
-            text.push_str(">\n");
-            for failure in failures {
-                let place = failure.position;
-                let message = escaped(&failure.message);
-                text.push_str(&format!(
-                    "      <failure message=\"{message}\">{file}:{}:{}: {message}</failure>\n",
-                    place.line, place.column
-                ));
-            }
-            text.push_str("    </testcase>\n");
+        for outcome in &suite.outcomes {
+            text.push_str(&outcome_element(&file, outcome));
+        }
+        for case in &suite.invalid {
+            text.push_str(&error_element(&file, case));
         }
         text.push_str("  </testsuite>\n");
     }
     text + "</testsuites>\n"
+}
+
+/// The cases of a file.
+#[derive(Debug, Default)]
+struct Suite<'a> {
+    outcomes: Vec<&'a Outcome>,
+    invalid: Vec<&'a InvalidCase>,
+}
+
+impl Suite<'_> {
+    /// The attributes with its counts.
+    fn counts(&self) -> String {
+        let failed = self.outcomes.iter().filter(|it| !it.failures.is_empty());
+        format!(
+            "tests=\"{}\" failures=\"{}\" errors=\"{}\"",
+            self.outcomes.len() + self.invalid.len(),
+            failed.count(),
+            self.invalid.len()
+        )
+    }
+}
+
+/// The element of a case that ran. `file` is escaped.
+fn outcome_element(file: &str, outcome: &Outcome) -> String {
+    let Outcome { test, failures, .. } = outcome;
+    let line = test.positions.of(&merge::FieldPath::default()).line;
+    let name = escaped(&test.name);
+    let mut text = format!(
+        "    <testcase classname=\"{file}\" name=\"{name}\" file=\"{file}\" line=\"{line}\""
+    );
+    if failures.is_empty() {
+        return text + "/>\n";
+    }
+    text.push_str(">\n");
+    for failure in failures {
+        let place = failure.position;
+        let message = escaped(&failure.message);
+        text.push_str(&format!(
+            "      <failure message=\"{message}\">{file}:{}:{}: {message}</failure>\n",
+            place.line, place.column
+        ));
+    }
+    text + "    </testcase>\n"
+}
+
+/// The element of a case that cannot run. `file` is escaped.
+fn error_element(file: &str, case: &InvalidCase) -> String {
+    let (name, message) = (escaped(&case.name), escaped(&case.message));
+    let place = match (&case.file, case.position) {
+        (Some(_), Some(position)) => format!(" file=\"{file}\" line=\"{}\"", position.line),
+        (Some(_), None) => format!(" file=\"{file}\""),
+        (None, _) => String::new(),
+    };
+    format!(
+        "    <testcase classname=\"{file}\" name=\"{name}\"{place}>\n      \
+         <error message=\"{message}\">{message}</error>\n    </testcase>\n"
+    )
 }
 
 /// Text of an attribute or element of XML; characters that XML cannot have are replaced.
@@ -105,9 +163,28 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// The cases as a JSON list.
-pub fn json(outcomes: &[Outcome]) -> Value {
-    outcomes.iter().map(document).collect()
+/// The cases as a JSON list. Cases that cannot run have a member `error`.
+pub fn json(results: &Results) -> Value {
+    let ran = results.outcomes.iter().map(document);
+    ran.chain(results.invalid.iter().map(invalid)).collect()
+}
+
+fn invalid(case: &InvalidCase) -> Value {
+    let mut document = json!({
+        "name": case.name,
+        "passed": false,
+        "error": case.message,
+        "failures": [],
+        "diagnostics": [],
+    });
+    if let Some(file) = &case.file {
+        document["file"] = json!(file.display().to_string());
+    }
+    if let Some(position) = case.position {
+        document["line"] = json!(position.line);
+        document["column"] = json!(position.column);
+    }
+    document
 }
 
 fn document(outcome: &Outcome) -> Value {

@@ -8,6 +8,7 @@
 mod expected;
 mod form;
 mod subset;
+mod unknown_fields;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ use serde_json::{Map, Value, json};
 
 pub use expected::{ExpectedDiagnostic, ExpectedFields, OneOrMany};
 pub use form::{json, junit, lines};
+pub use unknown_fields::{InlineActor, UnknownField, unknown_fields};
 
 use self::subset::{Mismatch, mismatches};
 use crate::diagnostics::note_line;
@@ -95,6 +97,28 @@ pub struct Outcome {
     pub failures: Vec<Failure>,
     /// Errors of a refused actor, or diagnostics in the conditions of a rendered one.
     pub reported: Reported,
+}
+
+/// A case that cannot run, or a file of cases that cannot be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InvalidCase {
+    /// Its name; that of its file if it has none.
+    pub name: String,
+    /// Its file; none if the problem is not one of a file.
+    pub file: Option<PathBuf>,
+    /// Position of the problem, if it is known.
+    pub position: Option<Position>,
+    /// The problem, in one line.
+    pub message: String,
+}
+
+/// The results of all cases.
+#[derive(Debug, Clone, Default)]
+pub struct Results {
+    /// Cases that ran.
+    pub outcomes: Vec<Outcome>,
+    /// Cases that cannot run.
+    pub invalid: Vec<InvalidCase>,
 }
 
 /// Diagnostics of the actor of a case.

@@ -18,7 +18,8 @@ use crate::inputs::{Cluster, Scope, SideArguments};
         kubectl get asyncactors,environmentconfigs -A -o yaml | asya diff - --new gpu-a100.yaml\n\n\
         The cluster is read with kubectl and never written to.\n\
         Values that may be secret (environment, arguments, annotations) are shown as ***.\n\n\
-        Exit status: 0 nothing changes, 1 something changes, 2 the input is invalid or the program failed")]
+        Exit status: 0 nothing changes, 1 something changes, 2 the input is invalid, the changes are\n\
+        unknown because a function was skipped, or the program failed")]
 pub struct Diff {
     /// Objects of both sides: actors, flavors, the platform's settings, composed objects;
     /// files, folders, examples, or - for standard input. Objects of the same name in --old

@@ -129,7 +129,8 @@ pub enum GraphForm {
         QUEUED, PROCESSING and DEAD are the counts of the Queue objects. CHANGE/S is by how many\n\
         messages a second the queue grows (+) or shrinks (-), between two reads.\n\
         The cluster is read with kubectl and never written to.\n\n\
-        Exit status: 0 printed, 2 the cluster cannot be read")]
+        Exit status: 0 printed, 1 a file cannot be read or a name is unknown, 2 the cluster cannot be\n\
+        read")]
 pub struct Top {
     /// Actors to read.
     #[command(flatten)]

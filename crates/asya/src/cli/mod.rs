@@ -158,7 +158,7 @@ impl Sources {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         asya explain examples/gpu-inference\n  \
-        asya explain --all actor.yaml       with every default of the rendered pod\n  \
+        asya explain --all actor.yaml       with every default of the rendered objects\n  \
         asya explain ASYA230                what a code of a message means, and what to do\n\n\
         Values that may be secret (environment, arguments, annotations, headers, metadata of\n\
         triggers) are shown as ***.\n\n\
@@ -171,7 +171,7 @@ pub struct Explain {
     #[arg(long, value_name = "PATH")]
     observed_resources: Option<PathBuf>,
 
-    /// Also show defaults of the rendered pod that are no fields of the actor: variables of the
+    /// Also show defaults of the rendered objects that are no fields of the actor: variables of the
     /// sidecar, ports, volumes, init containers, labels
     #[arg(long)]
     pub all: bool,
@@ -323,7 +323,7 @@ impl Init {
         spec: {scaling: {maxReplicaCount: 4}}\n    \
         error: conflict on scaling    # a part of the message\n    \
         warnings: []                  # none; or parts of them\n\n\
-        Exit status: 0 all passed, 1 some failed, 2 a case cannot be read or the program failed")]
+        Exit status: 0 all passed, 1 some failed, 2 a case is invalid or the program failed")]
 pub struct Test {
     /// Documents of kind `ActorTest`: files, folders, or - for standard input
     #[arg(required = true, value_name = "FILE")]

@@ -21,7 +21,8 @@ use crate::run::{Backend, Settings, is_name, parse_env_file};
         asya run examples/hello --env-file .env --handlers src\n\n\
         A message is a JSON value: a payload, or an envelope with route and payload.\n\
         Results and failures are the messages that the cluster would send to sink and sump.\n\n\
-        Exit status: 0 every message has a result, 1 some failed, 2 an actor cannot run")]
+        Exit status: 0 every message has a result, 1 some failed, 2 an actor cannot run, or there was\n\
+        no message")]
 pub struct Run {
     /// Actors with their flavors, platform settings, Secrets and ConfigMaps in any order: files,
     /// folders, or - for standard input

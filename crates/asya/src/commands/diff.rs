@@ -12,6 +12,7 @@ use crate::inputs::{compositions_of_actors, sides};
 use crate::printer::Printer;
 use crate::remote::{RemoteError, RemoteProgram};
 
+use super::foreign::Skipped;
 use super::{ExitStatus, functions, unusable};
 
 /// Actors that a warning names before it only counts.
@@ -25,13 +26,20 @@ pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> 
     let progress = printer.progress("reading both sides");
     let loaded = sides(&arguments.arguments(), versions);
     drop(progress);
-    let loaded = match loaded {
+    let mut loaded = match loaded {
         Ok(loaded) => loaded,
         // As with diff(1), 1 means that something differs.
         Err(error) => return Ok(unusable(&error, printer)),
     };
     for warning in &loaded.warnings {
         printer.warning(warning);
+    }
+    let mut skipped = Skipped::uncallable();
+    for side in [&mut loaded.old, &mut loaded.new] {
+        let functions = Arc::clone(&side.functions);
+        for composition in [&mut side.composition, &mut side.legacy_composition] {
+            *composition = skipped.known_steps(composition.clone(), &functions, printer);
+        }
     }
     let actors = loaded.old.actors.len().max(loaded.new.actors.len());
     let progress = printer.progress(&format!("comparing {actors} actors"));
@@ -57,11 +65,14 @@ pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> 
         }
     }
     printer.summary(loaded.summary);
-    Ok(if comparison.is_empty() {
-        ExitStatus::Success
-    } else {
-        ExitStatus::Failure
-    })
+    Ok(
+        match (comparison.is_empty(), comparison.unknown.is_empty()) {
+            (false, _) => ExitStatus::Failure,
+            (true, true) => ExitStatus::Success,
+            // Whether something changes is unknown.
+            (true, false) => ExitStatus::Error,
+        },
+    )
 }
 
 /// The version of each side and the programs that run for them; none after an error message.

@@ -76,7 +76,7 @@ pub(super) fn run(arguments: Explain, printer: &Printer) -> io::Result<ExitStatu
     let Some(functions) = functions.and_then(|own| with_foreign(own, &addresses, printer)) else {
         return Ok(ExitStatus::Error);
     };
-    let mut skipped = Skipped::default();
+    let mut skipped = Skipped::callable();
     let mut progress = Some(printer.progress(&format!("explaining {} actors", loaded.cases.len())));
     let cases = loaded.cases.into_iter().map(|it| {
         let complete = |inputs| skipped.without_unknown(inputs, &functions, printer);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pipeline::{Functions, Inputs};
+use pipeline::{Composition, Functions, Inputs};
 
 use crate::printer::Printer;
 
@@ -38,31 +38,68 @@ pub(super) fn with_foreign(
 }
 
 /// Steps that are skipped, each reported once.
-#[derive(Debug, Default)]
-pub(super) struct Skipped(BTreeSet<[String; 2]>);
+#[derive(Debug)]
+pub(super) struct Skipped {
+    reported: BTreeSet<[String; 2]>,
+    /// True for a command with `--function-address`.
+    can_call: bool,
+}
 
 impl Skipped {
-    /// The inputs without steps of unknown functions. A Composition of such steps alone is left as
-    /// it is, and rendering it is an error.
+    /// For a command with `--function-address`.
+    pub(super) fn callable() -> Self {
+        Self {
+            reported: BTreeSet::new(),
+            can_call: true,
+        }
+    }
+
+    /// For a command that calls no functions at addresses.
+    pub(super) fn uncallable() -> Self {
+        Self {
+            reported: BTreeSet::new(),
+            can_call: false,
+        }
+    }
+
+    /// The inputs without steps of unknown functions, as [`Self::known_steps`].
     pub(super) fn without_unknown(
         &mut self,
         mut inputs: Inputs,
         functions: &Functions,
         printer: &Printer,
     ) -> Inputs {
-        let composition = inputs.composition.clone();
-        let (rest, unknown) = composition.without_unknown(|name| functions.has(name));
+        inputs.composition = self.known_steps(inputs.composition, functions, printer);
+        inputs
+    }
+
+    /// The Composition without steps of unknown functions. A Composition of such steps alone is left
+    /// as it is, and rendering it is an error.
+    pub(super) fn known_steps(
+        &mut self,
+        composition: Composition,
+        functions: &Functions,
+        printer: &Printer,
+    ) -> Composition {
+        let (rest, unknown) = composition
+            .clone()
+            .without_unknown(|name| functions.has(name));
         if unknown.is_empty() || rest.is_empty() {
-            return inputs;
+            return composition;
         }
         for [step, function] in unknown {
-            if self.0.insert([step.clone(), function.clone()]) {
+            if self.reported.insert([step.clone(), function.clone()]) {
+                let flag = format!("--function-address {function}=HOST:PORT");
+                let remedy = if self.can_call {
+                    format!("{flag} calls it")
+                } else {
+                    format!("asya render and asya explain call it with {flag}")
+                };
                 printer.warning(format_args!(
-                    "step {step:?} is skipped, and what it would render is missing: function {function:?} is not Asya's; --function-address {function}=HOST:PORT calls it"
+                    "step {step:?} is skipped, and what it would render is missing: function {function:?} is not Asya's; {remedy}"
                 ));
             }
         }
-        inputs.composition = rest;
-        inputs
+        rest
     }
 }

@@ -4,14 +4,15 @@ use std::io;
 use std::sync::Arc;
 
 use actor::platform::{EndActors, Platform};
-use pipeline::Object;
+use pipeline::{Inputs, Object};
 
 use crate::cli::{Graph as Arguments, GraphForm};
 use crate::graph::{Actor, Graph, dot, json, live, mermaid, rendered, tree};
-use crate::inputs::{self, Case, InputError, Summary, live_objects, routes};
+use crate::inputs::{self, InputError, Summary, live_objects, routes};
 use crate::ordered;
 use crate::printer::Printer;
 
+use super::foreign::Skipped;
 use super::{ExitStatus, failed, functions, refuse, refuse_all, unusable};
 
 pub(super) fn run(arguments: &Arguments, printer: &Printer) -> io::Result<ExitStatus> {
@@ -75,12 +76,17 @@ fn of_files(arguments: &Arguments, printer: &Printer) -> Result<Option<Read>, In
     };
     let mut actors = Vec::new();
     let mut ends = None;
-    let work = |case: Case| {
-        let inputs = case.inputs?;
+    let mut skipped = Skipped::uncallable();
+    let cases = loaded.cases.into_iter().map(|case| {
+        let inputs = case.inputs;
+        inputs.map(|inputs| skipped.without_unknown(inputs, &functions, printer))
+    });
+    let work = |inputs: Result<Inputs, InputError>| {
+        let inputs = inputs?;
         let ends = end_actors(&inputs.required);
         Ok::<_, InputError>((rendered(&inputs, &functions), ends))
     };
-    for result in ordered::all(loaded.cases, work) {
+    for result in ordered::all(cases, work) {
         match result {
             Ok((actor, own)) => {
                 ends = ends.or(own);

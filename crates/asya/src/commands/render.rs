@@ -57,7 +57,7 @@ fn once(arguments: Render, printer: &Printer) -> io::Result<ExitStatus> {
     let Some(functions) = functions.and_then(|own| with_foreign(own, &addresses, printer)) else {
         return Ok(ExitStatus::Error);
     };
-    let mut skipped = Skipped::default();
+    let mut skipped = Skipped::callable();
     let cases = loaded.cases.into_iter().map(|it| {
         let inputs = it
             .inputs

@@ -13,6 +13,7 @@ use crate::printer::Printer;
 use crate::run::session;
 use crate::run::{End, Form, Output, Plan, Totals, Values, plan};
 
+use super::foreign::Skipped;
 use super::{ExitStatus, functions, refuse, refuse_all, render::fail, unusable};
 
 /// Settings for actors without any: a transport, which only a cluster would use.
@@ -60,15 +61,17 @@ pub(super) fn run(arguments: &Run, printer: &Printer) -> io::Result<ExitStatus> 
     }
     match end {
         Ok(End::Done(totals)) => {
-            if totals.messages == 0 && totals.calls == 0 && arguments.reads_messages() {
-                printer.hint("give messages with --send, or as lines of JSON on standard input");
-            }
             printer.summary(totals);
             Ok(if totals.is_good() {
                 ExitStatus::Success
             } else {
                 ExitStatus::Failure
             })
+        }
+        Ok(End::NoMessage) => {
+            printer.error("there is no message");
+            printer.hint("give messages with --send, or as lines of JSON on standard input");
+            Ok(ExitStatus::Error)
         }
         Ok(End::Failed) => Ok(ExitStatus::Error),
         Err(error) => {
@@ -96,10 +99,11 @@ fn load(
         printer.warning(warning);
     }
     let mut is_good = refuse_all(&loaded.errors, printer) == ExitStatus::Success;
+    let mut skipped = Skipped::uncallable();
     let mut plans: Vec<Plan> = Vec::new();
     for case in loaded.cases {
         let mut inputs = match case.inputs {
-            Ok(inputs) => inputs,
+            Ok(inputs) => skipped.without_unknown(inputs, functions, printer),
             Err(error) => {
                 refuse(&error, printer);
                 is_good = false;

@@ -36,6 +36,9 @@ pub(super) fn run(arguments: &Status, printer: &Printer) -> io::Result<ExitStatu
             hint_at_names(&query.names, &states, printer);
             states.retain(|state| query.names.contains(&state.name));
         }
+        if let Some(name) = &flavor {
+            hint_at_flavor(name, &states, printer);
+        }
         let (total, verdict) = (states.len(), status(&states));
         states.retain(|state| {
             let is_wanted = wanted.is_empty() || wanted.contains(&state.status);
@@ -76,7 +79,7 @@ pub(super) fn run(arguments: &Status, printer: &Printer) -> io::Result<ExitStatu
 }
 
 /// Names that no actor has, each with the nearest that one has.
-fn hint_at_names(names: &[String], states: &[ActorState], printer: &Printer) {
+pub(super) fn hint_at_names(names: &[String], states: &[ActorState], printer: &Printer) {
     let known = || states.iter().map(|state| state.name.as_str());
     for name in names
         .iter()
@@ -86,6 +89,21 @@ fn hint_at_names(names: &[String], states: &[ActorState], printer: &Printer) {
         if let Some(meant) = nearest(name, known()) {
             printer.hint(format_args!("did you mean {meant:?}?"));
         }
+    }
+}
+
+/// A flavor that no actor uses, with the nearest that one uses.
+fn hint_at_flavor(name: &str, states: &[ActorState], printer: &Printer) {
+    let used = || {
+        let flavors = states.iter().flat_map(|state| &state.flavors);
+        flavors.map(String::as_str)
+    };
+    if states.is_empty() || used().any(|it| it == name) {
+        return;
+    }
+    printer.warning(format_args!("no actor uses flavor {name:?}"));
+    if let Some(meant) = nearest(name, used()) {
+        printer.hint(format_args!("did you mean {meant:?}?"));
     }
 }
 

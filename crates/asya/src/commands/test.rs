@@ -2,14 +2,19 @@
 
 use std::io;
 
-use crate::actor_test::{Outcome, json, junit, lines, run as run_test};
+use merge::FieldPath;
+
+use crate::actor_test::{
+    InlineActor, InvalidCase, Results, json, junit, lines, run as run_test, unknown_fields,
+};
 use crate::cli::{Test, TestForm};
-use crate::inputs::{LoadedTest, actor_tests, files_of_tests};
+use crate::inputs::{LoadedTest, actor_tests, compositions_of_actors, files_of_tests};
+use crate::lint::Linter;
 use crate::ordered;
 use crate::printer::Printer;
 
 use super::watch::repeat;
-use super::{ExitStatus, failed, functions, refuse_all, unusable};
+use super::{ExitStatus, failed, functions, refuse, unusable};
 
 pub(super) fn run(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus> {
     if !arguments.watch {
@@ -31,62 +36,118 @@ fn once(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus> {
     let Some(functions) = functions(printer) else {
         return Ok(ExitStatus::Error);
     };
-    let is_asked_for = |test: &LoadedTest| {
-        let part = arguments.filter.as_deref().unwrap_or_default();
-        test.test.name.contains(part)
+    let [composition, legacy_composition] = match compositions_of_actors() {
+        Ok(compositions) => compositions,
+        Err(error) => {
+            printer.error(error);
+            return Ok(ExitStatus::Error);
+        }
     };
-    // 1 means that a case failed.
-    let mut status = match refuse_all(&loaded.errors, printer) {
-        ExitStatus::Success => ExitStatus::Success,
-        _ => ExitStatus::Error,
+    let linter = Linter {
+        functions: &functions,
+        composition,
+        legacy_composition,
+        namespace: &arguments.namespace,
     };
-    let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut results = Results::default();
+    for (case, error) in loaded.unread {
+        refuse(&error, printer);
+        results.invalid.push(case);
+    }
+    let mut tests = loaded.tests;
+    let part = arguments.filter.as_deref().unwrap_or_default();
+    tests.retain(|test| test.test.name.contains(part));
+    let tests = with_known_fields(tests, &linter, printer, &mut results.invalid);
     let progress = printer.progress("running the cases");
-    let work = |LoadedTest { test, inputs }| match inputs {
+    let work = |LoadedTest { test, inputs, .. }| match inputs {
         Ok(inputs) => Ok(run_test(test, &inputs, &functions)),
         Err(error) => Err(Box::new((test, error))),
     };
-    let ran = ordered::all(loaded.tests.into_iter().filter(is_asked_for), work);
+    let ran = ordered::all(tests, work);
     drop(progress);
     for result in ran {
         match result {
-            Ok(outcome) => {
-                if !outcome.failures.is_empty() {
-                    status = status.max(ExitStatus::Failure);
-                }
-                outcomes.push(outcome);
-            }
+            Ok(outcome) => results.outcomes.push(outcome),
             Err(refused) => {
                 let (test, error) = *refused;
-                printer.error(format_args!(
-                    "{}: {}: {error}",
-                    test.file.display(),
-                    test.name
-                ));
+                let message = format!("{}: {}: {error}", test.file.display(), test.name);
+                printer.error(&message);
                 if let Some(hint) = error.hint() {
                     printer.hint(hint);
                 }
-                status = ExitStatus::Error;
+                results.invalid.push(InvalidCase {
+                    position: Some(test.positions.of(&FieldPath::default())),
+                    name: test.name,
+                    file: Some(test.file),
+                    message,
+                });
             }
         }
     }
-    if outcomes.is_empty() {
-        if status == ExitStatus::Success {
-            printer.error("no case has a name that contains the text of --filter");
-        }
+    if results.outcomes.is_empty() && results.invalid.is_empty() {
+        printer.error("no case has a name that contains the text of --filter");
         return Ok(ExitStatus::Error);
     }
     let text = match arguments.output {
-        TestForm::Text => Ok(lines(&outcomes)),
-        TestForm::Junit => Ok(junit(&outcomes)),
-        TestForm::Json => serde_json::to_string_pretty(&json(&outcomes)).map(|text| text + "\n"),
+        TestForm::Text => Ok(lines(&results)),
+        TestForm::Junit => Ok(junit(&results)),
+        TestForm::Json => serde_json::to_string_pretty(&json(&results)).map(|text| text + "\n"),
     };
     match text {
         Ok(text) => {
             printer.data(&text)?;
             printer.summary(loaded.summary);
-            Ok(status)
+            Ok(status(&results))
         }
         Err(error) => Ok(failed("JSON", &error, printer)),
     }
+}
+
+/// 1 means that a case failed.
+fn status(results: &Results) -> ExitStatus {
+    let mut outcomes = results.outcomes.iter();
+    if !results.invalid.is_empty() {
+        ExitStatus::Error
+    } else if outcomes.any(|outcome| !outcome.failures.is_empty()) {
+        ExitStatus::Failure
+    } else {
+        ExitStatus::Success
+    }
+}
+
+/// The cases whose actors have only known fields; the others are invalid.
+fn with_known_fields(
+    tests: Vec<LoadedTest>,
+    linter: &Linter<'_>,
+    printer: &Printer,
+    invalid: &mut Vec<InvalidCase>,
+) -> Vec<LoadedTest> {
+    let inline: Vec<&InlineActor> = tests.iter().filter_map(|it| it.inline.as_ref()).collect();
+    let mut found = unknown_fields(&inline, linter).into_iter();
+    let mut known = Vec::new();
+    for test in tests {
+        let unknown = test.inline.as_ref().and_then(|_| found.next());
+        let unknown = unknown.unwrap_or_default();
+        if unknown.is_empty() {
+            known.push(test);
+            continue;
+        }
+        let file = test.test.file.display().to_string();
+        let mut messages = Vec::new();
+        let mut first = None;
+        for field in unknown {
+            first.get_or_insert(field.position);
+            let (line, column) = (field.position.line, field.position.column);
+            let message = format!("{file}:{line}:{column}: {}", field.message);
+            printer.error(&message);
+            messages.push(message);
+        }
+        invalid.push(InvalidCase {
+            name: test.test.name,
+            file: Some(test.test.file),
+            position: first,
+            message: messages.join("; "),
+        });
+    }
+    known
 }

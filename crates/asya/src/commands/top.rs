@@ -5,12 +5,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::cli::{Top, TopForm, TopSort};
-use crate::inputs::live_objects;
+use crate::inputs::{Summary, live_objects};
 use crate::printer::Printer;
 use crate::status::states;
 use crate::status::top::{Levels, Order, counts, json, levels, table};
 
-use super::{ExitStatus, failed, unusable};
+use super::status::hint_at_names;
+use super::{ExitStatus, failed, refuse_all, unusable};
 
 pub(super) fn run(arguments: &Top, printer: &Printer) -> io::Result<ExitStatus> {
     let query = arguments.actors.query();
@@ -28,17 +29,24 @@ pub(super) fn run(arguments: &Top, printer: &Printer) -> io::Result<ExitStatus> 
         let objects = live_objects(&query);
         drop(progress);
         let objects = match objects {
-            Ok(objects) => objects.objects,
+            Ok(objects) => objects,
             Err(error) => return Ok(unusable(&error, printer)),
         };
-        let mut found = states(&objects);
+        let unread = refuse_all(&objects.errors, printer);
+        let mut found = states(&objects.objects);
         if !query.names.is_empty() {
+            hint_at_names(&query.names, &found, printer);
             found.retain(|state| query.names.contains(&state.name));
         }
         if found.is_empty() {
             printer.error("there are no actors");
             return Ok(ExitStatus::Error);
         }
+        let summary = Summary {
+            actors: found.len(),
+            files: objects.files,
+            ..Summary::default()
+        };
         let (now, time) = (levels(&found), Instant::now());
         // One read has no rate: the first is shown at once only where there will be no second one.
         if before.is_some() || arguments.actors.is_offline() {
@@ -53,7 +61,8 @@ pub(super) fn run(arguments: &Top, printer: &Printer) -> io::Result<ExitStatus> 
             };
             printer.data(&text)?;
             if !arguments.watch {
-                return Ok(ExitStatus::Success);
+                printer.summary(summary);
+                return Ok(unread);
             }
             printer.data("\n")?;
         }

@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use actor::diagnostic::Diagnostic;
-use function_kit::Note;
+use function_kit::{Facts, Note};
 use serde_json::{Value, json};
 
 use super::changes::{self, Place, between};
 use super::effects::Objects;
 use super::side::Sides;
 use super::{ActorChange, ActorId, ChangeKind, FieldChange, Side, Source};
-use crate::render_result::{self, Refusal, RenderResult, RenderedActor, objects, render_actor};
-use pipeline::Object;
+use crate::diagnostics;
+use crate::explain::{Explanation, Field, explain_rendered};
+use crate::render_result::{self, Refusal, objects};
+use pipeline::{Functions, Inputs, Object, RenderError, Rendered, render};
 
 /// The result of comparing one actor.
 pub(super) enum Verdict {
@@ -28,9 +30,21 @@ pub(super) struct Comparer<'a> {
     pub(super) sources: BTreeSet<Source>,
 }
 
+/// An actor that was rendered on one side, with its inputs.
+struct Run<'a> {
+    inputs: Inputs,
+    functions: &'a Functions,
+    result: Result<Rendered, RenderError>,
+}
+
 impl<'a> Comparer<'a> {
-    /// Renders it on both sides.
-    pub(super) fn compare(self) -> Verdict {
+    /// Renders it on both sides. Origins of fields are determined only if something changes: that takes
+    /// as long as rendering.
+    pub(super) fn compare(self) -> (&'a ActorId, Verdict) {
+        (self.id, self.verdict())
+    }
+
+    fn verdict(&self) -> Verdict {
         let Sides { old, new } = self.sides;
         let none = Objects::new();
         let fresh = |side: &'a Side| {
@@ -43,36 +57,53 @@ impl<'a> Comparer<'a> {
         observed.extend(old.observed(self.id));
         let run = |side: &'a Side| {
             let inputs = self.sides.inputs(self.id, |_| side, &observed)?;
-            Some(render_actor(&inputs, &side.functions))
+            Some(Run::of(inputs, &side.functions))
         };
-        match (run(old), run(new)) {
-            (Some(RenderResult::Rendered(before)), Some(RenderResult::Rendered(after))) => {
-                let fresh = [fresh_old, fresh(new)];
-                self.both(&before, &after, [&fresh[0], &fresh[1]], &observed)
+        let (before, after) = (run(old), run(new));
+        if let (Some(before), Some(after)) = (&before, &after)
+            && let (Ok(before_rendered), Ok(after_rendered)) = (&before.result, &after.result)
+        {
+            let fresh = [&fresh_old, &fresh(new)];
+            let mut change = self.change(ChangeKind::Changed);
+            change.add(&before_rendered.composed, &after_rendered.composed, fresh);
+            let known = notes(before_rendered);
+            change.warnings = notes(after_rendered);
+            change.warnings.retain(|note| !known.contains(note));
+            if change.objects.is_empty() && change.queue.is_empty() && change.warnings.is_empty() {
+                // No object changes: for example an unused default.
+                return Verdict::Same;
             }
-            (before, Some(RenderResult::Refused(refusal))) => {
-                self.refused(before, refusal, &observed)
-            }
-            (before, Some(RenderResult::Rendered(after))) => {
-                let mut change = self.change(ChangeKind::Added);
-                if let Some(RenderResult::Refused(refusal)) = before {
-                    // The old objects are unknown, and so is whether they differ.
-                    change.kind = ChangeKind::Fixed;
-                    change.errors = refusal.errors;
-                } else {
-                    change.add(&none, &after.objects, [&none, &after.objects]);
+            change.fields = fields([before, after]);
+            self.attribute(&before_rendered.composed, &observed, &mut change);
+            return Verdict::Changed(Box::new(change));
+        }
+        match (before, after) {
+            (None, None) => Verdict::Same,
+            (before, Some(after)) => match after.result {
+                Ok(rendered) => {
+                    let mut change = self.change(ChangeKind::Added);
+                    change.warnings = notes(&rendered);
+                    if let Some(Run {
+                        result: Err(error), ..
+                    }) = before
+                    {
+                        // The old objects are unknown, and so is whether they differ.
+                        change.kind = ChangeKind::Fixed;
+                        change.errors = diagnostics::of_error(&error);
+                    } else {
+                        change.add(&none, &rendered.composed, [&none, &rendered.composed]);
+                    }
+                    Verdict::Changed(Box::new(change))
                 }
-                change.warnings = after.notes;
-                Verdict::Changed(Box::new(change))
-            }
+                Err(_) => self.refused(before, &after, &observed),
+            },
             (Some(before), None) => {
                 let mut change = self.change(ChangeKind::Removed);
-                if let RenderResult::Rendered(before) = before {
-                    change.add(&before.objects, &none, [&none, &none]);
+                if let Ok(rendered) = &before.result {
+                    change.add(&rendered.composed, &none, [&none, &none]);
                 }
                 Verdict::Changed(Box::new(change))
             }
-            (None, None) => Verdict::Same,
         }
     }
 
@@ -91,71 +122,30 @@ impl<'a> Comparer<'a> {
         }
     }
 
-    fn refused(
-        &self,
-        before: Option<RenderResult>,
-        refusal: Refusal,
-        observed: &Objects,
-    ) -> Verdict {
+    /// An actor that is refused on the new side.
+    fn refused(&self, before: Option<Run<'_>>, after: &Run<'_>, observed: &Objects) -> Verdict {
+        let refusal = after.refusal();
+        let before = before.map(|before| before.refusal());
         let kind = match before {
-            Some(RenderResult::Refused(before)) if before == refusal => {
+            Some(before) if before == refusal => {
                 return Verdict::Unknown(refusal.errors);
             }
-            Some(RenderResult::Refused(_)) => ChangeKind::RefusedOtherwise,
+            Some(before) if !before.errors.is_empty() => ChangeKind::RefusedOtherwise,
             _ => ChangeKind::Refused,
         };
         let mut change = self.change(kind);
         change.errors = refusal.errors;
         change.conflicts = refusal.conflicts;
-        let alone = self.alone(observed, |result| {
-            matches!(result, Some(RenderResult::Refused(_)))
-        });
+        let alone = self.alone(observed, |result| matches!(result, Some(Err(_))));
         let causes = alone.into_iter().filter(|(_, is_refused)| *is_refused);
         change.attribute_to(causes.map(|(source, _)| source).collect());
-        Verdict::Changed(Box::new(change))
-    }
-
-    /// An actor that is rendered on both sides.
-    fn both(
-        &self,
-        before: &RenderedActor,
-        after: &RenderedActor,
-        fresh: [&Objects; 2],
-        observed: &Objects,
-    ) -> Verdict {
-        let mut change = self.change(ChangeKind::Changed);
-        change.add(&before.objects, &after.objects, fresh);
-        let is_new = |note: &&Note| !before.notes.contains(note);
-        change.warnings = after.notes.iter().filter(is_new).cloned().collect();
-        let specs = [before, after].map(|actor| render_result::spec(&actor.fields));
-        let fields = changes::shown(&specs[0], &specs[1]).changes;
-        change.fields = fields
-            .into_iter()
-            .map(|change| {
-                let origins = |side: &Option<(merge::FieldPath, Value)>, actor: &RenderedActor| {
-                    side.as_ref().map_or_else(Vec::new, |(path, _)| {
-                        render_result::origins(&actor.fields, path)
-                    })
-                };
-                FieldChange {
-                    old_origins: origins(&change.old, before),
-                    new_origins: origins(&change.new, after),
-                    change,
-                }
-            })
-            .collect();
-        if change.objects.is_empty() && change.queue.is_empty() && change.warnings.is_empty() {
-            // No object changes: for example an unused default.
-            return Verdict::Same;
-        }
-        self.attribute(&before.objects, observed, &mut change);
         Verdict::Changed(Box::new(change))
     }
 
     /// Finds the sources of each difference: every source that causes it alone.
     fn attribute(&self, before: &Objects, observed: &Objects, change: &mut ActorChange) {
         let alone = self.alone(observed, |result| match result {
-            Some(RenderResult::Rendered(after)) => places(before, &after.objects),
+            Some(Ok(after)) => places(before, &after.composed),
             _ => BTreeMap::new(),
         });
         let mut causes_of_all = BTreeSet::new();
@@ -180,7 +170,7 @@ impl<'a> Comparer<'a> {
     fn alone<T>(
         &self,
         observed: &Objects,
-        inspect: impl Fn(Option<RenderResult>) -> T,
+        inspect: impl Fn(Option<Result<Rendered, RenderError>>) -> T,
     ) -> Vec<(Source, T)> {
         if self.sources.len() < 2 {
             return Vec::new();
@@ -190,11 +180,65 @@ impl<'a> Comparer<'a> {
             let pick = |of: &Source| if of == source { new } else { old };
             let inputs = self.sides.inputs(self.id, pick, observed);
             let functions = &pick(&Source::Functions).functions;
-            let result = inputs.map(|inputs| render_actor(&inputs, functions));
+            let result = inputs.map(|inputs| render(&inputs, functions));
             (source.clone(), inspect(result))
         });
         found.collect()
     }
+}
+
+impl<'a> Run<'a> {
+    fn of(inputs: Inputs, functions: &'a Functions) -> Self {
+        Self {
+            result: render(&inputs, functions),
+            inputs,
+            functions,
+        }
+    }
+
+    /// Its fields with their origins, or the conflicts for which it is refused.
+    fn explanation(&self) -> Explanation {
+        explain_rendered(&self.inputs, self.functions, &self.result).unwrap_or_default()
+    }
+
+    /// Reasons why it is refused; without errors if it is rendered.
+    fn refusal(&self) -> Refusal {
+        match &self.result {
+            Ok(_) => Refusal {
+                errors: Vec::new(),
+                conflicts: Vec::new(),
+            },
+            Err(error) => Refusal {
+                errors: diagnostics::of_error(error),
+                conflicts: self.explanation().conflicts,
+            },
+        }
+    }
+}
+
+/// Diagnostics in the conditions of a rendered actor.
+fn notes(rendered: &Rendered) -> Vec<Note> {
+    Facts::from_context(rendered.context.as_ref()).diagnostics
+}
+
+/// Fields of the resolved spec, and defaults, that differ, each with its origins.
+fn fields(sides: [&Run<'_>; 2]) -> Vec<FieldChange> {
+    let [before, after] = sides.map(|run| run.explanation().fields);
+    let specs = [&before, &after].map(|fields| render_result::spec(fields));
+    let changes = changes::shown(&specs[0], &specs[1]).changes.into_iter();
+    changes
+        .map(|change| {
+            let origins = |side: &Option<(merge::FieldPath, Value)>, fields: &[Field]| {
+                side.as_ref()
+                    .map_or_else(Vec::new, |(path, _)| render_result::origins(fields, path))
+            };
+            FieldChange {
+                old_origins: origins(&change.old, &before),
+                new_origins: origins(&change.new, &after),
+                change,
+            }
+        })
+        .collect()
 }
 
 /// Places in which objects of both sides differ.

@@ -14,6 +14,7 @@ mod form;
 mod side;
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
 use actor::diagnostic::Diagnostic;
 use function_kit::Note;
@@ -28,6 +29,7 @@ use self::comparer::{Comparer, Verdict};
 use self::effects::Objects;
 use self::side::{Sides, flavors};
 use crate::explain::{Conflict, Origin};
+use crate::ordered::ordered;
 use pipeline::Object;
 
 /// Differences between two sides.
@@ -140,18 +142,19 @@ pub fn compare(old: &Side, new: &Side) -> Comparison {
         total: ids.len(),
         ..Comparison::default()
     };
-    for id in ids {
+    let concerned = ids.into_iter().filter_map(|id| {
         let sources = sources(sides, id, &changed, &named);
-        if sources.is_empty() {
-            continue;
-        }
-        let comparer = Comparer { sides, id, sources };
-        match comparer.compare() {
+        (!sources.is_empty()).then_some(Comparer { sides, id, sources })
+    });
+    let done = |(id, verdict): (&ActorId, Verdict)| {
+        match verdict {
             Verdict::Changed(change) => comparison.actors.push(*change),
             Verdict::Unknown(errors) => comparison.unknown.push((id.clone(), errors)),
             Verdict::Same => {}
         }
-    }
+        Ok::<(), Infallible>(())
+    };
+    let Ok(()) = ordered(concerned, Comparer::compare, done);
     comparison.sources = changed
         .into_iter()
         .map(|source| {

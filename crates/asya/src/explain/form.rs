@@ -24,7 +24,7 @@ impl fmt::Display for Origin {
 }
 
 /// The explanation as tables for people, cut to a width in characters if there is one. Leaves of the
-/// rendered pod that no field shows are only counted unless `all` is set.
+/// rendered objects that no field shows are only counted unless `all` is set.
 pub fn table(explanation: &Explanation, width: Option<usize>, all: bool) -> String {
     let mut text = format!(
         "{} in {}\n",
@@ -64,13 +64,13 @@ pub fn table(explanation: &Explanation, width: Option<usize>, all: bool) -> Stri
             columns(["RENDERED BY DEFAULT", "VALUE"], rows, width, &mut text);
         }
         count => text.push_str(&format!(
-            "\n{count} more defaults of the rendered pod: --all shows them\n"
+            "\n{count} more defaults of the rendered objects: --all shows them\n"
         )),
     }
     text
 }
 
-/// The explanation as a document for programs. With `all` it contains the leaves of the rendered pod
+/// The explanation as a document for programs. With `all` it contains the leaves of the rendered objects
 /// that no field shows.
 pub fn document(explanation: &Explanation, all: bool) -> Value {
     let Explanation {
@@ -119,7 +119,7 @@ fn field(field: &Field) -> Value {
 }
 
 fn rendered_leaf(leaf: &RenderedLeaf) -> Value {
-    json!({"path": leaf.path.to_json(), "field": leaf.field, "value": leaf.value})
+    json!({"object": leaf.object, "path": leaf.path.to_json(), "field": leaf.field, "value": leaf.value})
 }
 
 /// An origin for programs.

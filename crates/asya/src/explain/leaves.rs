@@ -13,13 +13,16 @@ use serde_json::Value;
 use super::{Explanation, Resolved};
 use crate::workload_sources::Sources;
 
-/// A leaf of the rendered pod template that is no leaf of [`Explanation::fields`]: a default of the
-/// steps, such as an injected volume or a variable of the sidecar.
+/// A leaf of a rendered object that is no leaf of [`Explanation::fields`]: a default of the steps, such
+/// as an injected volume or a variable of the sidecar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderedLeaf {
-    /// Its path in the pod template.
+    /// Kind of the object, `Pod` for the pod template.
+    pub object: String,
+    /// Its path in the pod template, or in the object with `annotations` beside `spec`.
     pub path: FieldPath,
-    /// The same with the names of list items: `spec.containers[asya-sidecar].ports[metrics]`.
+    /// The same with the names of list items, `spec.containers[asya-sidecar].ports[metrics]`, and with the
+    /// kind of another object than the pod, `Queue: spec.forProvider.region`.
     pub field: String,
     /// Its value; `***` where that may be secret.
     pub value: Value,
@@ -91,6 +94,7 @@ pub(super) fn add(
     let hidden = leaves.filter(|leaf| !pod.is_identity(leaf) && !pod.is_field(leaf));
     explanation.rendered = hidden
         .map(|leaf| RenderedLeaf {
+            object: "Pod".to_owned(),
             field: pod.named(&leaf.path),
             value: leaf.shown.clone(),
             path: leaf.path.into(),

@@ -9,6 +9,7 @@ mod defaults;
 mod derived;
 mod form;
 mod leaves;
+mod objects;
 mod rendered;
 
 use std::collections::BTreeMap;
@@ -46,7 +47,7 @@ pub struct Explanation {
     pub namespace: String,
     /// Every field of the resolved spec, and those that have a default; by path.
     pub fields: Vec<Field>,
-    /// Leaves of the rendered pod that no field shows: further defaults of the steps.
+    /// Leaves of the rendered objects that no field shows: further defaults of the steps.
     pub rendered: Vec<RenderedLeaf>,
     /// Values that are derived from the fields.
     pub derived: Vec<Derived>,
@@ -235,6 +236,7 @@ impl Explanation {
                 if let Some(composed) = composed {
                     rendered::add(self, resolved, &spec, composed);
                     leaves::add(self, resolved, &spec, composed);
+                    objects::add(self, composed);
                 }
                 derived::add(self, resolved, &spec);
             }

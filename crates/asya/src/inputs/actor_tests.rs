@@ -15,7 +15,7 @@ use super::InputError;
 use super::cases::single;
 use super::documents::{self, Documents, Role, names_standard_input_twice};
 use super::summary::Summary;
-use crate::actor_test::{API_VERSION, ActorTest, Expectation, KIND};
+use crate::actor_test::{API_VERSION, ActorTest, Expectation, InlineActor, InvalidCase, KIND};
 use pipeline::{Inputs, Object};
 
 /// Name of an actor that a case gives as a spec alone.
@@ -26,6 +26,8 @@ const NAMELESS: &str = "actor";
 pub struct LoadedTest {
     /// The case.
     pub test: ActorTest,
+    /// The actor, if the case contains it.
+    pub inline: Option<InlineActor>,
     /// The inputs of its actor.
     pub inputs: Result<Inputs, InputError>,
 }
@@ -36,7 +38,7 @@ pub struct LoadedTests {
     /// The cases, in the order of their files.
     pub tests: Vec<LoadedTest>,
     /// Invalid cases, and files that cannot be read. Other cases run all the same.
-    pub errors: Vec<InputError>,
+    pub unread: Vec<(InvalidCase, InputError)>,
     /// Counts of what was read.
     pub summary: Summary,
 }
@@ -78,7 +80,7 @@ pub fn actor_tests(
     }
     let mut documents = Documents::read(paths, recursive);
     let mut loaded = LoadedTests {
-        errors: std::mem::take(&mut documents.errors),
+        unread: documents.errors.drain(..).map(unread).collect(),
         summary: documents.summary,
         ..LoadedTests::default()
     };
@@ -91,11 +93,18 @@ pub fn actor_tests(
                 let position = document.positions.of(&FieldPath::default());
                 cases.insert((document.file.clone(), position, cases.len()), test);
             }
-            Err(error) => loaded.errors.push(error),
+            Err(error) => {
+                let (mut case, error) = unread(error);
+                let name = document.object.get(&["name"]).and_then(Value::as_str);
+                if let Some(name) = name {
+                    case.name = name.to_owned();
+                }
+                loaded.unread.push((case, error));
+            }
         }
     }
     loaded.tests = cases.into_values().collect();
-    if loaded.tests.is_empty() && loaded.errors.is_empty() {
+    if loaded.tests.is_empty() && loaded.unread.is_empty() {
         let shown = paths.iter().map(|path| path.display().to_string());
         return Err(InputError::NoTest {
             files: shown.collect::<Vec<_>>().join(", "),
@@ -103,6 +112,25 @@ pub fn actor_tests(
         });
     }
     Ok(loaded)
+}
+
+/// An error of a case or of a file with cases, also as a case that cannot run.
+fn unread(error: InputError) -> (InvalidCase, InputError) {
+    let (file, position) = match &error {
+        InputError::Case { path, position, .. }
+        | InputError::NoObject { path, position }
+        | InputError::NameNotText { path, position, .. } => (Some(path.clone()), Some(*position)),
+        InputError::Read { path, .. } | InputError::Yaml { path, .. } => (Some(path.clone()), None),
+        _ => (None, None),
+    };
+    let name = file.as_ref().map(|file| file.display().to_string());
+    let case = InvalidCase {
+        name: name.unwrap_or_else(|| "input".to_owned()),
+        file,
+        position,
+        message: error.to_string(),
+    };
+    (case, error)
 }
 
 /// The files and folders that cases in these files name, for `--watch`.
@@ -145,7 +173,9 @@ fn test(
         let message = "nothing is expected: give objects, absent, spec, error or warnings";
         return Err(problem(["expect"].into(), message.to_owned()));
     }
-    let inputs = inputs(&case, file, &document.positions, namespace, read);
+    let inline = inline_actor(&case.actor, &document.positions);
+    let object = inline.as_ref().map(|actor| actor.object.clone());
+    let inputs = inputs(&case, object, file, &document.positions, namespace, read);
     Ok(LoadedTest {
         test: ActorTest {
             name: case.name,
@@ -153,6 +183,7 @@ fn test(
             positions: document.positions.clone(),
             expect: case.expect,
         },
+        inline,
         inputs,
     })
 }
@@ -168,9 +199,33 @@ fn path_of(path: &serde_path_to_error::Path) -> FieldPath {
     segments.collect::<Vec<_>>().into()
 }
 
-/// The inputs of the actor of a case.
+/// The actor that a case contains; none if it names a file.
+fn inline_actor(actor: &Value, of_case: &Positions) -> Option<InlineActor> {
+    let positions = of_case.inside(&["actor"].into());
+    match actor {
+        Value::String(_) => None,
+        Value::Object(fields) if fields.contains_key("kind") => Some(InlineActor {
+            object: object(actor),
+            is_spec: false,
+            positions,
+        }),
+        spec => Some(InlineActor {
+            object: object(&json!({
+                "apiVersion": format!("{GROUP}/{VERSION}"),
+                "kind": ACTOR,
+                "metadata": {"name": NAMELESS},
+                "spec": spec,
+            })),
+            is_spec: true,
+            positions,
+        }),
+    }
+}
+
+/// The inputs of the actor of a case, which may contain the actor.
 fn inputs(
     case: &Document,
+    inline: Option<Object>,
     file: &Path,
     positions: &Positions,
     namespace: &str,
@@ -198,16 +253,6 @@ fn inputs(
     for existing in &case.observed {
         observed.add(existing, folder, file)?;
     }
-    let inline = match &case.actor {
-        Value::String(_) => None,
-        Value::Object(actor) if actor.contains_key("kind") => Some(object(&case.actor)),
-        spec => Some(object(&json!({
-            "apiVersion": format!("{GROUP}/{VERSION}"),
-            "kind": ACTOR,
-            "metadata": {"name": NAMELESS},
-            "spec": spec,
-        }))),
-    };
     let (documents, actor) = match (inline, case.actor.as_str()) {
         (Some(object), _) => (
             Documents::default(),

@@ -8,6 +8,7 @@ use merge::FieldPath;
 use super::InputError;
 use super::compositions::both_built_in;
 use super::documents::{self, Documents, names_standard_input_twice, position_of};
+use super::files::STANDARD_INPUT;
 use super::summary::Summary;
 use crate::lint::{Check, Code, Document, Finding, Place, Role, Severity};
 use pipeline::Composition;
@@ -95,7 +96,7 @@ pub fn compositions_of_actors() -> Result<[Composition; 2], InputError> {
     both_built_in()
 }
 
-/// The finding about a file that is no YAML or has no objects; none for other errors.
+/// The finding about a file that cannot be read, is no YAML or has no objects; none for other errors.
 fn finding(error: &InputError) -> Option<Finding> {
     match error {
         InputError::Yaml { path, source } => {
@@ -109,8 +110,19 @@ fn finding(error: &InputError) -> Option<Finding> {
             let problem = "expected a Kubernetes object, found a document without kind";
             Some(unreadable(path, *position, problem))
         }
+        // A path at which there is nothing is an error of the command line.
+        InputError::Read { path, source } if is_present(path) => {
+            let position = Position { line: 1, column: 1 };
+            let problem = format!("cannot read the file: {source}");
+            Some(unreadable(path, position, &problem))
+        }
         _ => None,
     }
+}
+
+/// Returns whether there is a file, or a link to a missing one.
+fn is_present(path: &Path) -> bool {
+    path == Path::new(STANDARD_INPUT) || path.symlink_metadata().is_ok()
 }
 
 fn unreadable(file: &Path, position: Position, message: &str) -> Finding {

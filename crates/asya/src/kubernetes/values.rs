@@ -28,6 +28,10 @@ pub(super) enum Format {
     AbsolutePath,
     /// An IP address.
     Ip,
+    /// The name of an HTTP header.
+    HttpHeader,
+    /// A search domain of DNS: a DNS subdomain with an optional final dot, in which `_` is allowed too.
+    SearchDomain,
 }
 
 impl Format {
@@ -71,6 +75,15 @@ impl Format {
             ),
             Self::AbsolutePath => (text.starts_with('/'), "must be an absolute path"),
             Self::Ip => (text.parse::<std::net::IpAddr>().is_ok(), "is no IP address"),
+            Self::HttpHeader => (
+                text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'),
+                "is no name of an HTTP header: use letters, digits and '-'",
+            ),
+            Self::SearchDomain => (
+                text == "."
+                    || is_subdomain(&text.strip_suffix('.').unwrap_or(text).replace('_', "a")),
+                "is no search domain: use lower-case letters, digits, '-' and '.', starting and ending with a letter or digit",
+            ),
         };
         (!fits).then_some(problem)
     }
@@ -257,6 +270,11 @@ mod tests {
             (Format::RelativePath, "a/../b", false),
             (Format::Ip, "10.0.0.1", true),
             (Format::Ip, "localhost", false),
+            (Format::HttpHeader, "X-Custom", true),
+            (Format::HttpHeader, "X Custom", false),
+            (Format::SearchDomain, "svc.cluster.local.", true),
+            (Format::SearchDomain, "_sip._tcp.example.org", true),
+            (Format::SearchDomain, "example..org", false),
         ];
         for (format, text, expected) in cases {
             assert_eq!(

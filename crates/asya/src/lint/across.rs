@@ -1,5 +1,5 @@
-//! Errors between documents: the same object twice, shared names and queues, unused flavors, targets
-//! whose pods end too early.
+//! Errors between documents: the same object twice, shared names, queues and targets, unused flavors,
+//! targets whose pods end too early.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::document::{Document, Role};
 use super::finding::Finding;
+use super::queues::{self, Queue};
 
 /// Default of `terminationGracePeriodSeconds`. Source: Kubernetes,
 /// `DefaultTerminationGracePeriodSeconds`.
@@ -20,7 +21,7 @@ const DEFAULT_GRACE_PERIOD: u64 = 30;
 pub(super) struct Rendered<'a> {
     /// The actor.
     pub(super) document: &'a Document,
-    /// Transport, place and name of its queue, where they are known.
+    /// Its queue, if it is known.
     pub(super) queue: Option<Queue>,
     /// The workload in whose pods it works, where these are not its own.
     pub(super) binding: Option<Binding>,
@@ -39,15 +40,6 @@ pub(super) struct Binding {
     pub(super) grace_period: u64,
 }
 
-/// Identity of a queue: two actors with the same queue would receive each other's messages.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Queue {
-    /// Name at the broker.
-    pub(super) name: String,
-    /// Kind and name of the ProviderConfig, and the region or virtual host.
-    pub(super) place: String,
-}
-
 /// Checks documents that belong together against each other.
 pub(super) fn check(
     documents: &[Document],
@@ -57,13 +49,14 @@ pub(super) fn check(
 ) {
     duplicates(documents, namespace, findings);
     names(documents, namespace, findings);
-    queues(rendered, namespace, findings);
+    queues::check(rendered, namespace, findings);
+    targets(rendered, namespace, findings);
     grace_periods(documents, rendered, namespace, findings);
     unused_flavors(documents, findings);
 }
 
 /// The namespace of an actor; that of the command line if it has none.
-fn namespace_of<'a>(document: &'a Document, namespace: &'a str) -> &'a str {
+pub(super) fn namespace_of<'a>(document: &'a Document, namespace: &'a str) -> &'a str {
     match document.object.namespace() {
         "" if !document.is_legacy() => namespace,
         own => own,
@@ -77,7 +70,7 @@ fn duplicates(documents: &[Document], namespace: &str, findings: &mut Vec<Findin
         let (is_config, code) = match document.role() {
             Role::Actor => (false, Code::ActorTwice),
             Role::Flavor | Role::Platform => (true, Code::FlavorTwice),
-            Role::OtherVersion { .. } | Role::None => continue,
+            Role::OtherVersion { .. } | Role::UnknownKind { .. } | Role::None => continue,
         };
         let namespace = if is_config {
             ""
@@ -136,38 +129,49 @@ fn names(documents: &[Document], namespace: &str, findings: &mut Vec<Finding>) {
 }
 
 /// The name of an actor's workload, from which that of its queue follows.
-fn actor_name(document: &Document) -> &str {
+pub(super) fn actor_name(document: &Document) -> &str {
     let given = document.get(&["spec", "actor"]).and_then(Value::as_str);
     let given = given.filter(|name| !name.is_empty());
     given.unwrap_or_else(|| document.object.name())
 }
 
-/// Actors whose messages go to one queue; those with one name in one namespace are reported already.
-fn queues(rendered: &[Rendered<'_>], namespace: &str, findings: &mut Vec<Finding>) {
-    let mut first: BTreeMap<&Queue, &Document> = BTreeMap::new();
-    let with_queue = rendered
-        .iter()
-        .filter_map(|it| Some((it.document, it.queue.as_ref()?)));
-    for (document, queue) in with_queue {
-        let identity = |it: &Document| {
-            let namespace = namespace_of(it, namespace).to_owned();
-            (namespace, actor_name(it).to_owned())
+/// Actors that inject into one workload: its pods can serve one queue only.
+fn targets(rendered: &[Rendered<'_>], namespace: &str, findings: &mut Vec<Finding>) {
+    let mut first: BTreeMap<_, &Document> = BTreeMap::new();
+    for actor in rendered {
+        let Some(binding) = &actor.binding else {
+            continue;
         };
-        match first.get(queue) {
+        let document = actor.document;
+        let identity = |it| (namespace_of(it, namespace), it.object.name());
+        let key = (
+            group_of(&binding.api_version),
+            binding.kind.as_str(),
+            binding.name.as_str(),
+            namespace_of(document, namespace),
+        );
+        match first.get(&key) {
             Some(earlier) if identity(earlier) != identity(document) => {
-                let (namespace, name) = identity(earlier);
                 let message = format!(
-                    "actor {:?} would take messages of actor {name:?} in namespace {namespace:?}: both have queue {:?}",
+                    "actors {:?} and {:?} both inject containers into {} {:?}, which can serve one queue only",
+                    earlier.object.name(),
                     document.object.name(),
-                    queue.name
+                    binding.kind,
+                    binding.name
                 );
-                let path = ["metadata", "name"];
-                let code = Code::QueueShared;
-                findings.push(beside(document, earlier, code, path.into(), message));
+                let path = ["spec", "workloadRef"];
+                findings.push(Finding {
+                    related: vec![earlier.place(path)],
+                    help: Some(
+                        "bind one of them to another workload, or set binding.strategy: Adapter for one"
+                            .to_owned(),
+                    ),
+                    ..document.finding(Severity::Error, Code::TargetBoundTwice, path, message)
+                });
             }
             Some(_) => {}
             None => {
-                first.insert(queue, document);
+                first.insert(key, document);
             }
         }
     }
@@ -250,7 +254,7 @@ fn unused_flavors(documents: &[Document], findings: &mut Vec<Finding>) {
 }
 
 /// An error of a document that an earlier one is part of.
-fn beside(
+pub(super) fn beside(
     document: &Document,
     earlier: &Document,
     code: Code,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use actor::binding::{ADAPTER_RESOURCE_NAME, RESOURCE_NAME as BINDING};
 use actor::diagnostic::{Code, Diagnostic, Location, Severity, Source};
 use actor::names::{FlavorName, PLATFORM, RUNTIME_CONTAINER};
-use actor::queue::RESOURCE_NAME as QUEUE;
 use actor::spec::WorkloadKind;
 use actor::status::ConditionType;
 use actor::{ENVIRONMENT_CONFIG, labels};
@@ -15,19 +14,18 @@ use merge::{FieldPath, Segment};
 use serde_json::{Map, Value, json};
 
 use super::Linter;
-use super::across::{Binding, Queue, Rendered};
+use super::across::{Binding, Rendered};
+use super::completion::{could_be_repaired, substitute};
 use super::document::Document;
 use super::finding::{Check, Finding, Place};
+use super::queues::Queue;
 use super::{nesting, scaling, workload};
 use crate::nearest::nearest;
 use crate::render_result::resolved_spec;
-use crate::steps::{up_to_flavors, up_to_scaling};
+use crate::steps::up_to_scaling;
 use pipeline::{
     Composite, EngineError, Inputs, Machinery, Object, Outcome, RenderError, Schemas, outcome,
 };
-
-/// Name of a queue at its broker.
-const EXTERNAL_NAME: &str = "crossplane.io/external-name";
 
 /// Documents that an actor can be made of.
 #[derive(Debug, Default)]
@@ -93,12 +91,20 @@ pub(super) fn check<'a>(
         .map(|note| note.diagnostic)
         .chain(requests)
         .chain(rendered);
+    let diagnostics = diagnostics.filter(|it| !could_be_repaired(it, &missing));
     findings.extend(diagnostics.map(|diagnostic| documents.finding(diagnostic)));
     nesting::check_rendered(document, &outcome.desired, findings);
+    // Flavors decide about dead letters, retries, the strategy of a binding and timeouts.
+    let is_complete = missing.is_empty();
+    let queue = Queue::of(&outcome).filter(|_| !is_lenient);
     Some(Rendered {
         document,
-        queue: queue(&outcome).filter(|_| !is_lenient),
-        binding: binding(&outcome),
+        queue: if is_complete {
+            queue
+        } else {
+            queue.map(Queue::without_derived)
+        },
+        binding: binding(&outcome).filter(|_| is_complete),
     })
 }
 
@@ -114,24 +120,6 @@ fn binding(outcome: &Outcome) -> Option<Binding> {
         kind: text("kind"),
         name: text("name"),
         grace_period: u64::try_from(minimum).ok()?,
-    })
-}
-
-/// The queue of a rendered actor.
-fn queue(outcome: &Outcome) -> Option<Queue> {
-    let queue = outcome.desired.resources.get(QUEUE)?.resource.as_ref()?;
-    let text = |path: &[&str]| value::text(queue, path).unwrap_or_default();
-    let name = text(&["metadata", "annotations", EXTERNAL_NAME]);
-    let place = [
-        &["spec", "providerConfigRef", "kind"][..],
-        &["spec", "providerConfigRef", "name"],
-        &["spec", "forProvider", "sqs", "region"],
-        &["spec", "forProvider", "sqs", "accountId"],
-        &["spec", "forProvider", "rabbitmq", "vhost"],
-    ];
-    (!name.is_empty()).then(|| Queue {
-        name: name.to_owned(),
-        place: place.map(text).join("/"),
     })
 }
 
@@ -207,8 +195,8 @@ fn missing_flavors<'a>(
     missing.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Inputs of the pipeline. An empty flavor replaces each missing one, and the pipeline then ends with
-/// the merge; lenient settings replace missing platform settings.
+/// Inputs of the pipeline. A substitute replaces the first missing flavor and an empty one each other;
+/// lenient settings replace missing platform settings.
 fn inputs(
     linter: &Linter<'_>,
     document: &Document,
@@ -224,18 +212,17 @@ fn inputs(
         }
         (Machinery::Modern, linter.composition.clone())
     };
-    let composition = if missing.is_empty() {
-        up_to_scaling(composition)
-    } else {
-        up_to_flavors(composition.clone()).unwrap_or(composition)
-    };
+    let composition = up_to_scaling(composition);
     // Only what it names: all flavors for each of thousands of actors would be millions of copies.
     let named = named_flavors(document).filter_map(|(_, name)| world.flavors.get(name));
     let present = named.chain(&world.platform);
     let mut required: Vec<Arc<Object>> = present
         .map(|config| Arc::new(config.object.clone()))
         .collect();
-    required.extend(missing.iter().map(|name| config(name, &json!({})).into()));
+    if let Some((first, others)) = missing.split_first() {
+        required.push(config(first, &substitute(&layers(document, world))).into());
+        required.extend(others.iter().map(|name| config(name, &json!({})).into()));
+    }
     if world.platform.is_none() {
         required.push(lenient_platform(document).into());
     }
@@ -248,6 +235,15 @@ fn inputs(
         schemas: Schemas::default(),
         context: Map::new(),
     })
+}
+
+/// The spec of the actor and the data of its flavors.
+fn layers<'a>(document: &'a Document, world: &World<'a>) -> Vec<&'a Map<String, Value>> {
+    let named = named_flavors(document).filter_map(|(_, name)| world.flavors.get(name));
+    let data = named.filter_map(|flavor| flavor.get(&["data"]));
+    let spec = document.get(&["spec"]);
+    let layers = spec.into_iter().chain(data);
+    layers.filter_map(Value::as_object).collect()
 }
 
 /// Settings with the actor's transport and no limits.
@@ -264,7 +260,8 @@ fn lenient_platform(document: &Document) -> Object {
     )
 }
 
-fn config(name: &str, data: &Value) -> Object {
+/// An EnvironmentConfig with the label of its name.
+pub(super) fn config(name: &str, data: &Value) -> Object {
     let (api_version, kind) = ENVIRONMENT_CONFIG;
     let document = json!({
         "apiVersion": api_version,

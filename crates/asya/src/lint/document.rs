@@ -14,7 +14,7 @@ use super::finding::{Check, Finding, Place};
 use pipeline::Object;
 
 /// Kind of a legacy XR.
-const LEGACY_KIND: &str = "XAsyncActor";
+pub(super) const LEGACY_KIND: &str = "XAsyncActor";
 
 /// An object and where it is written.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +43,11 @@ pub enum Role {
         /// The version that is served.
         served: String,
     },
+    /// None that an API server with Asya serves, or probably a misspelt one of these.
+    UnknownKind {
+        /// The remedy.
+        remedy: String,
+    },
     /// Nothing: it is not checked.
     None,
 }
@@ -55,7 +60,10 @@ impl Document {
         let (served, role) = if [KIND, LEGACY_KIND].contains(&kind) {
             (format!("{GROUP}/{VERSION}"), Role::Actor)
         } else if kind != config_kind {
-            return Role::None;
+            return match super::kind::remedy(self.object.api_version(), kind) {
+                Some(remedy) => Role::UnknownKind { remedy },
+                None => Role::None,
+            };
         } else if is_platform {
             (config_version.to_owned(), Role::Platform)
         } else {
@@ -84,7 +92,7 @@ impl Document {
             Role::Actor => Some(Source::Actor),
             Role::Flavor => Some(Source::Flavor(self.object.name().to_owned())),
             Role::Platform => Some(Source::Platform),
-            Role::OtherVersion { .. } | Role::None => None,
+            Role::OtherVersion { .. } | Role::UnknownKind { .. } | Role::None => None,
         }
     }
 

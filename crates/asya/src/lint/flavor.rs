@@ -2,7 +2,10 @@
 
 use actor::diagnostic::{Code, Severity};
 use actor::labels;
-use actor::spec::{INFRASTRUCTURE, MACHINERY};
+use actor::spec::{INFRASTRUCTURE, MACHINERY, Resiliency};
+use merge::{FieldPath, Segment};
+use serde::Deserialize as _;
+use serde_json::Value;
 
 use super::document::Document;
 use super::finding::Finding;
@@ -55,4 +58,22 @@ pub(super) fn label(flavor: &Document, required: bool, findings: &mut Vec<Findin
         help,
         ..flavor.finding(severity, Code::FlavorLabel, path, message)
     });
+}
+
+/// Checks the values of `resiliency`, so that they are found before an actor uses the flavor. A rule may
+/// name a policy of another flavor.
+pub(super) fn resiliency(flavor: &Document, findings: &mut Vec<Finding>) {
+    let given = flavor.object.get(&["data", "resiliency"]);
+    // Other forms are found by the schema.
+    let given = given.and_then(|given: &Value| Resiliency::deserialize(given).ok());
+    let problems = given.map(|given| given.problems()).unwrap_or_default();
+    for problem in problems.into_iter().filter(|it| !it.needs_policies) {
+        let path: FieldPath = ["data", "resiliency"]
+            .map(Segment::from)
+            .into_iter()
+            .chain(problem.path.segments().iter().cloned())
+            .collect();
+        let message = format!("{path}: {}", problem.message);
+        findings.push(flavor.finding(Severity::Error, Code::InvalidRetry, path, message));
+    }
 }

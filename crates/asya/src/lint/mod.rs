@@ -8,14 +8,19 @@
 
 mod across;
 mod actor;
+mod completion;
 mod document;
 mod fields;
 mod finding;
 mod flavor;
+mod flavor_alone;
 mod form;
+mod kind;
 mod migration;
+mod names;
 mod nesting;
 mod platform;
+mod queues;
 mod sarif;
 mod scaling;
 #[cfg(test)]
@@ -72,7 +77,7 @@ impl Linter<'_> {
             let mut findings = Vec::new();
             let mut rendered = None;
             let role = Document::role(document);
-            if role != Role::None {
+            if !matches!(role, Role::UnknownKind { .. } | Role::None) {
                 common(document, &mut findings);
             }
             match role {
@@ -89,6 +94,8 @@ impl Linter<'_> {
                     let rest = flavor::without_ignored(document, &mut findings);
                     fields::check(&rest, &data, Severity::Warning, &mut findings);
                     flavor::label(document, label_is_required, &mut findings);
+                    flavor::resiliency(document, &mut findings);
+                    flavor_alone::check(self, document, &mut findings);
                 }
                 Role::Platform => {
                     let set = platform::without_empty_texts(document);
@@ -96,6 +103,7 @@ impl Linter<'_> {
                     platform::check(document, &mut findings);
                 }
                 Role::OtherVersion { served } => findings.push(other_version(document, &served)),
+                Role::UnknownKind { remedy } => findings.push(kind::unknown(document, remedy)),
                 Role::None => {}
             }
             (findings, rendered)
@@ -140,6 +148,7 @@ fn common(document: &Document, findings: &mut Vec<Finding>) {
         let (code, path) = (Code::ActorUnnamed, ["metadata"]);
         findings.push(document.finding(Severity::Error, code, path, message));
     }
+    names::check(document, findings);
 }
 
 /// The actor without the fields that are Crossplane's. A claim and a v2 XR are the
@@ -208,7 +217,7 @@ fn inner_values(findings: &[Finding]) -> BTreeSet<Invalid> {
 
 /// Returns whether a step reports a whole item as invalid, of which the schema's check has named the field.
 fn has_inner(finding: &Finding, inner: &BTreeSet<Invalid>) -> bool {
-    let is_of_step = finding.check == Check::Steps && finding.code == Code::InvalidValue;
+    let is_of_step = finding.check != Check::Schema && finding.code == Code::InvalidValue;
     let place = &finding.place;
     is_of_step && {
         let from = (

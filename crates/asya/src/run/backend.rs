@@ -104,6 +104,14 @@ impl Backend {
         }
     }
 
+    /// Returns whether messages wait for an actor; unknown for queues of a broker.
+    pub(super) fn has_waiting(&self, actor: &str) -> bool {
+        match self {
+            Self::Memory(broker) => !broker.waiting(actor).is_empty(),
+            Self::RabbitMq(_) => false,
+        }
+    }
+
     /// Returns whether messages can come from elsewhere.
     pub fn is_shared(&self) -> bool {
         matches!(self, Self::RabbitMq(_))

@@ -1,5 +1,7 @@
 //! Events of messages, as text and as JSON.
 
+use std::time::Duration;
+
 use asya_sidecar::envelope::Envelope;
 use bytes::Bytes;
 use owo_colors::{OwoColorize as _, Style};
@@ -30,6 +32,8 @@ pub(super) enum What {
         folder: String,
         python: String,
     },
+    /// The runtime is not ready yet.
+    Waiting { reason: String },
     /// The actor gets a message.
     Received { attempt: u32, payload: Value },
     /// The handler streams to the gateway.
@@ -42,7 +46,7 @@ pub(super) enum What {
     Retry {
         attempt: u32,
         of: u32,
-        after: String,
+        after: Duration,
         error: Value,
     },
     /// The message goes to the sump.
@@ -76,6 +80,7 @@ impl Event {
         let style = Style::new();
         match &self.what {
             What::Ready { .. } => ("ready", style.dimmed()),
+            What::Waiting { .. } => ("waiting", style.yellow()),
             What::Received { .. } => ("received", style),
             What::Streamed { .. } => ("streamed", style.cyan()),
             What::Sent { .. } => ("sent", style),
@@ -96,6 +101,7 @@ impl Event {
             What::Ready {
                 handler, folder, ..
             } => format!("{handler} from {folder}"),
+            What::Waiting { reason } => reason.clone(),
             What::Received { attempt, payload } => {
                 let payload = shown(payload);
                 match attempt {
@@ -112,7 +118,7 @@ impl Event {
                 after,
                 error,
             } => {
-                let error = error_line(error);
+                let (after, error) = (rounded(*after), error_line(error));
                 format!("attempt {attempt} of {of} failed, again in {after}: {error}")
             }
             What::Failed { error } => {
@@ -144,6 +150,14 @@ impl Event {
         }
     }
 
+    /// The line of an event that is also shown where only results are.
+    pub(super) fn note(&self) -> Option<String> {
+        match &self.what {
+            What::Waiting { reason } => Some(format!("{}: {reason}", self.actor)),
+            _ => None,
+        }
+    }
+
     /// One line of JSON.
     pub(super) fn json(&self) -> String {
         let mut line = Map::new();
@@ -158,6 +172,7 @@ impl Event {
                 folder,
                 python,
             } => json!({"handler": handler, "folder": folder, "python": python}),
+            What::Waiting { reason } => json!({"reason": reason}),
             What::Received { attempt, payload } => json!({"attempt": attempt, "payload": payload}),
             What::Streamed { data } => json!({"data": data}),
             What::Sent { to, payload } => json!({"to": to, "payload": payload}),
@@ -167,7 +182,7 @@ impl Event {
                 of,
                 after,
                 error,
-            } => json!({"attempt": attempt, "of": of, "after": after, "error": error}),
+            } => json!({"attempt": attempt, "of": of, "after": rounded(*after), "error": error}),
             What::Failed { error } => json!({"error": error}),
             What::DeadLetter { reason } => json!({"reason": reason}),
             What::Output { line, .. } => json!({"line": line}),
@@ -200,6 +215,19 @@ fn error_line(error: &Value) -> String {
     }
 }
 
+/// A pause in text: whole milliseconds below a second, else hundredths of seconds.
+fn rounded(pause: Duration) -> String {
+    let step = if pause < Duration::from_secs(1) {
+        1
+    } else {
+        10
+    };
+    // Half a step is added, so that the division rounds.
+    let steps = (pause.as_micros() / 500 + step) / (2 * step);
+    let millis = u64::try_from(steps * step).unwrap_or(u64::MAX);
+    format!("{:?}", Duration::from_millis(millis))
+}
+
 fn shown(value: &Value) -> String {
     let text = value.to_string();
     let length = text.chars().count();
@@ -208,4 +236,27 @@ fn shown(value: &Value) -> String {
     }
     let begin: String = text.chars().take(TEXT_LIMIT).collect();
     format!("{begin}… ({length} characters)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_rounded() {
+        let cases = [
+            (0, "0ns"),
+            (499, "0ns"),
+            (500, "1ms"),
+            (71_795, "72ms"),
+            (999_400, "999ms"),
+            (999_900, "1s"),
+            (1_234_567, "1.23s"),
+            (1_995_000, "2s"),
+            (90_000_000, "90s"),
+        ];
+        for (micros, expected) in cases {
+            assert_eq!(rounded(Duration::from_micros(micros)), expected, "{micros}");
+        }
+    }
 }

@@ -15,6 +15,7 @@ mod observe;
 mod plan;
 mod process;
 mod python;
+mod readiness;
 mod resource_field;
 mod runtime;
 pub mod session;

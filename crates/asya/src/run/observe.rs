@@ -28,6 +28,9 @@ struct State {
 /// Channel to which events are sent.
 pub(super) type Events = UnboundedSender<Event>;
 
+/// Channel to which the name of an actor is sent when a message for it has arrived.
+pub(super) type Arrivals = UnboundedSender<String>;
+
 /// The connection of one actor, observed.
 pub(super) struct Observed {
     pub(super) inner: Arc<dyn Transport>,
@@ -41,6 +44,7 @@ pub(super) struct Observed {
     pub(super) events: Events,
     pub(super) unsettled: Unsettled,
     pub(super) returned: Arc<Mutex<BTreeMap<String, u32>>>,
+    pub(super) arrivals: Arrivals,
 }
 
 impl Unsettled {
@@ -111,7 +115,10 @@ impl Observed {
     ) -> Result<(), SendError> {
         let send = self.inner.send(actor, body, attributes);
         if self.running.contains(actor) {
-            self.unsettled.send(id, send).await
+            self.unsettled.send(id, send).await?;
+            // Nobody starts actors any more once the command ends.
+            let _ = self.arrivals.send(actor.to_owned());
+            Ok(())
         } else {
             send.await
         }
@@ -204,7 +211,7 @@ impl Transport for Observed {
         let what = What::Retry {
             attempt: number("attempt").saturating_sub(1),
             of: number("max_attempts"),
-            after: format!("{delay:?}"),
+            after: delay,
             error: status.get("error").cloned().unwrap_or_default(),
         };
         self.report(&id, what);

@@ -32,6 +32,8 @@ pub struct Plan {
     pub worker: WorkerConfig,
     /// Names of its state proxies.
     pub state_proxies: Vec<String>,
+    /// Variables without a value. The actor cannot start with any.
+    pub missing: Vec<Missing>,
     /// Name of the queue, and the exchange by which a RabbitMQ broker reaches it.
     pub sidecar: BTreeMap<String, String>,
 }
@@ -59,14 +61,6 @@ pub enum PlanError {
         /// The actor.
         actor: String,
     },
-    /// A variable has no value.
-    #[error("actor {actor:?}: {}", missing_text(missing))]
-    Missing {
-        /// The actor.
-        actor: String,
-        /// The variable.
-        missing: Missing,
-    },
     /// The sidecar would refuse its environment.
     #[error("actor {actor:?}: the sidecar refuses its settings: {problem}")]
     Sidecar {
@@ -81,13 +75,6 @@ impl PlanError {
     /// Returns the remedy, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Missing { missing, .. } => Some(match &missing.variable {
-                Some(name) => format!(
-                    "give it as --env {name}=VALUE or in --env-file FILE, or add the object to the files"
-                ),
-                None => "add the object to the files, or give its variables in --env-file FILE"
-                    .to_owned(),
-            }),
             Self::NoPod { .. } => {
                 Some("an actor that is bound to another workload runs only beside it".to_owned())
             }
@@ -96,17 +83,10 @@ impl PlanError {
     }
 }
 
-fn missing_text(missing: &Missing) -> String {
-    match &missing.variable {
-        Some(name) => format!("variable {name} has no value: it is {}", missing.source),
-        None => format!("{} is not among the files", missing.source),
-    }
-}
-
 /// Returns the plan for the actor that renders to these objects.
 ///
 /// # Errors
-/// All problems that keep it from running.
+/// All problems that keep it from running, except variables without a value.
 pub fn plan(
     actor: &str,
     file: &Path,
@@ -135,13 +115,7 @@ pub fn plan(
         namespace,
     };
     let (mut variables, missing) = environment(runtime, pod, values);
-    let mut errors: Vec<PlanError> = missing
-        .into_iter()
-        .map(|missing| PlanError::Missing {
-            actor: own(),
-            missing,
-        })
-        .collect();
+    let mut errors: Vec<PlanError> = Vec::new();
     for (name, value) in &values.given {
         if !is_reserved_variable(name) {
             variables.insert(name.clone(), value.clone());
@@ -188,6 +162,7 @@ pub fn plan(
         arguments: texts("args"),
         variables: local(variables),
         state_proxies,
+        missing,
         worker,
         sidecar: settings,
     })

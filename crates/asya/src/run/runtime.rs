@@ -8,18 +8,17 @@ use asya_sidecar::stop::Stop;
 use asya_sidecar::transport::Backoff;
 use tokio::sync::oneshot::Sender;
 
+use super::environment::Missing;
 use super::event::{Event, What};
 use super::observe::Events;
 use super::plan::Plan;
 use super::process::{Places, RuntimeProcess};
 use super::python::Python;
+use super::readiness::ready;
 
 /// Pauses before a runtime that ended is started again.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
-/// Interval between checks of a runtime that loads its handler.
-const READY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A handler that does not start.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +45,9 @@ pub enum StartError {
         /// Folders in which modules are searched.
         modules: Vec<PathBuf>,
     },
+    /// Variables have no value: of each, the file of its actor and the actor.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Variables(Vec<MissingVariable>),
     /// The actor has no queue.
     #[error(transparent)]
     Backend(#[from] super::backend::BackendError),
@@ -68,6 +70,39 @@ pub enum StartError {
     /// The private folder cannot be used.
     #[error("cannot write to the temporary folder: {0}")]
     Folder(std::io::Error),
+}
+
+/// A variable of an actor that has no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: actor {actor:?}: {}", file.display(), missing_text(missing))]
+pub struct MissingVariable {
+    /// File with the actor.
+    pub file: PathBuf,
+    /// The actor.
+    pub actor: String,
+    /// The variable.
+    pub missing: Missing,
+}
+
+fn missing_text(missing: &Missing) -> String {
+    match &missing.variable {
+        Some(name) => format!("variable {name} has no value: it is {}", missing.source),
+        None => format!("{} is not among the files", missing.source),
+    }
+}
+
+impl MissingVariable {
+    /// Returns the remedy.
+    pub fn hint(&self) -> String {
+        match &self.missing.variable {
+            Some(name) => format!(
+                "give it as --env {name}=VALUE or in --env-file FILE, or add the object to the files"
+            ),
+            None => {
+                "add the object to the files, or give its variables in --env-file FILE".to_owned()
+            }
+        }
+    }
 }
 
 impl StartError {
@@ -100,6 +135,9 @@ pub(super) async fn supervise(
 ) -> Result<(), StartError> {
     let mut loaded = Some(loaded);
     let runtime = Runtime::new(&places.sockets);
+    let waits = |reason| {
+        let _ = events.send(Event::of(&plan.name, "", What::Waiting { reason }));
+    };
     let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
     loop {
         let process = RuntimeProcess::start(&plan, &python, &places, &events);
@@ -116,7 +154,7 @@ pub(super) async fn supervise(
                     return Ok(());
                 }
                 status = process.wait() => break status,
-                () = ready(&runtime), if loaded.is_some() => {
+                () = ready(&runtime, &places.sockets, &waits), if loaded.is_some() => {
                     let _ = events.send(ready_event(&plan, &python, &places));
                     if let Some(loaded) = loaded.take() {
                         let _ = loaded.send(());
@@ -144,13 +182,6 @@ pub(super) async fn supervise(
             () = stop.requested() => return Ok(()),
             () = tokio::time::sleep(backoff.pause()) => {}
         }
-    }
-}
-
-/// Waits until the handler is loaded, without the growing pauses of a sidecar.
-async fn ready(runtime: &Runtime) {
-    while !runtime.is_ready().await {
-        tokio::time::sleep(READY_INTERVAL).await;
     }
 }
 

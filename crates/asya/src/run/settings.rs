@@ -59,6 +59,8 @@ pub enum Form {
 pub enum End {
     /// All messages are processed, or the user has stopped it.
     Done(Totals),
+    /// The input has ended without a message.
+    NoMessage,
     /// An actor cannot run.
     Failed,
 }

@@ -20,6 +20,9 @@ pub struct Totals {
     pub failed: usize,
     /// Messages that were not processed to their end.
     pub unfinished: usize,
+    /// Time of processing before the present period.
+    busy: Duration,
+    /// First and last event of the present period.
     first: Option<Instant>,
     last: Option<Instant>,
 }
@@ -29,6 +32,12 @@ impl Totals {
     pub(super) fn sent(&mut self) {
         self.messages += 1;
         self.first.get_or_insert_with(Instant::now);
+    }
+
+    /// Ends a period of processing: the time until the next message is not counted.
+    pub(super) fn pause(&mut self) {
+        self.busy = self.elapsed();
+        (self.first, self.last) = (None, None);
     }
 
     /// Counts an event.
@@ -49,11 +58,18 @@ impl Totals {
         self.failed == 0 && self.invalid == 0 && self.unfinished == 0
     }
 
+    /// Returns whether there was no message at all, valid or not.
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages == 0 && self.invalid == 0 && self.calls == 0
+    }
+
+    /// Time in which messages were processed.
     fn elapsed(&self) -> Duration {
-        match (self.first, self.last) {
+        let present = match (self.first, self.last) {
             (Some(first), Some(last)) => last.duration_since(first),
             _ => Duration::ZERO,
-        }
+        };
+        self.busy + present
     }
 }
 
@@ -84,5 +100,37 @@ impl fmt::Display for Totals {
             write!(f, "; {calls} in {seconds:.2} s, {rate:.0} a second")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(what: What) -> Event {
+        Event::of("a", "m-1", what)
+    }
+
+    #[test]
+    fn the_time_between_messages_is_not_counted() {
+        let result = || {
+            event(What::Result {
+                payload: 1.into(),
+                route: 1.into(),
+            })
+        };
+        let now = Instant::now();
+        let second = Duration::from_secs(1);
+        let mut totals = Totals::default();
+        totals.sent();
+        totals.first = now.checked_sub(3 * second);
+        totals.last = now.checked_sub(second);
+        totals.pause();
+        assert_eq!(totals.elapsed(), 2 * second);
+        totals.pause();
+        assert_eq!(totals.elapsed(), 2 * second, "a pause after a pause");
+        totals.sent();
+        totals.count(&result());
+        assert!(totals.elapsed() < 3 * second, "{:?}", totals.elapsed());
     }
 }

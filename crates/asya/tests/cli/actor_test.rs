@@ -148,9 +148,15 @@ fn an_invalid_case_is_reported_with_its_position() {
     for ((old, new), message, reason) in cases {
         let folder = Folder::with(&[("t.yaml", &CASE.replace(old, new))]);
         let run = folder.run("test t.yaml");
+        let output = if reason == "no case" {
+            String::new()
+        } else {
+            let name = if reason == "no name" { "t.yaml" } else { "one" };
+            format!("invalid t.yaml: {name}\n0 passed, 0 failed, 1 invalid\n")
+        };
         assert_eq!(
-            (run.code, run.output.as_str()),
-            (2, ""),
+            (run.code, run.output),
+            (2, output),
             "{reason}: {}",
             run.stderr
         );
@@ -201,4 +207,96 @@ fn junit_output_has_a_case_for_each_test() {
     for part in expected {
         assert!(run.output.contains(part), "{part}: {}", run.output);
     }
+}
+
+#[test]
+fn invalid_cases_are_part_of_every_report() {
+    let of_name = |name: &str| CASE.replace("name: one", &format!("name: {name}"));
+    let all = [
+        of_name("passes"),
+        of_name("fails").replace("absent: [StatefulSet]", "spec: {image: other}"),
+        of_name("unread <it>").replace("expect:", "expct:"),
+        of_name("unfound").replace("{image: app, handler: a.b}", "missing.yaml"),
+    ];
+    let folder = Folder::with(&[("a.yaml", &all.join("---")), ("b.yaml", "a: [")]);
+    let run = folder.run("test a.yaml b.yaml -o junit");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    let expected = [
+        "<testsuites name=\"asya test\" tests=\"5\" failures=\"1\" errors=\"3\">",
+        "  <testsuite name=\"a.yaml\" tests=\"4\" failures=\"1\" errors=\"2\">",
+        "    <testcase classname=\"a.yaml\" name=\"unread &lt;it&gt;\" file=\"a.yaml\" line=\"21\">\n      \
+         <error message=\"a.yaml:21:1: unknown field `expct`",
+        "    <testcase classname=\"a.yaml\" name=\"unfound\" file=\"a.yaml\" line=\"23\">\n      \
+         <error message=\"a.yaml: unfound: cannot read ",
+        "  <testsuite name=\"b.yaml\" tests=\"1\" failures=\"0\" errors=\"1\">",
+        "    <testcase classname=\"b.yaml\" name=\"b.yaml\" file=\"b.yaml\">\n      \
+         <error message=\"b.yaml:1:4: cannot read YAML",
+    ];
+    for part in expected {
+        assert!(run.output.contains(part), "{part}: {}", run.output);
+    }
+    let run = folder.run("test a.yaml b.yaml -o json");
+    let found: Value = serde_json::from_str(&run.output).unwrap();
+    let errors: Vec<(&str, bool)> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| (case["name"].as_str().unwrap(), case["error"].is_string()))
+        .collect();
+    assert_eq!(
+        errors,
+        [
+            ("passes", false),
+            ("fails", false),
+            ("b.yaml", true),
+            ("unread <it>", true),
+            ("unfound", true),
+        ]
+    );
+    let run = folder.run("test a.yaml b.yaml");
+    assert!(
+        run.output.ends_with(
+            "invalid b.yaml: b.yaml\ninvalid a.yaml: unread <it>\ninvalid a.yaml: unfound\n\
+             1 passed, 1 failed, 3 invalid\n"
+        ),
+        "{}",
+        run.output
+    );
+    let run = folder.run("test b.yaml -o junit");
+    assert!(run.output.contains("errors=\"1\""), "{}", run.output);
+}
+
+#[test]
+fn an_unknown_field_of_an_inline_actor_makes_the_case_invalid() {
+    let whole = "{apiVersion: asya.sh/v1alpha1, kind: AsyncActor, metadata: {name: one}, \
+                 spec: {image: app, handler: a.b, scaling: {maxReplicaCoun: 2}}}";
+    let spec = "{image: app, handler: a.b}";
+    let cases = [
+        (
+            "{image: app, handler: a.b, handlr: x}".to_owned(),
+            "t.yaml:5:35: unknown field \"handlr\" in spec: did you mean \"handler\"? [ASYA111]",
+            "a spec",
+        ),
+        (
+            whole.to_owned(),
+            "unknown field \"maxReplicaCoun\" in spec.scaling: did you mean \"maxReplicaCount\"? [ASYA111]",
+            "a whole actor",
+        ),
+        (
+            "{image: app, handler: a.b, tolerations: [{keey: x}]}".to_owned(),
+            "unknown field",
+            "a field of Kubernetes",
+        ),
+    ];
+    for (actor, message, reason) in cases {
+        let folder = Folder::with(&[("t.yaml", &CASE.replace(spec, &actor))]);
+        let run = folder.run("test t.yaml");
+        let output = "invalid t.yaml: one\n0 passed, 0 failed, 1 invalid\n";
+        assert_eq!((run.code, run.output.as_str()), (2, output), "{reason}");
+        assert!(run.stderr.contains(message), "{reason}: {}", run.stderr);
+    }
+    let others = CASE.replace(spec, "{image: app, handler: a.b, handlr: x}");
+    let both = format!("{CASE}---{}", others.replace("name: one", "name: two"));
+    let run = Folder::with(&[("t.yaml", &both)]).run("test t.yaml --filter one");
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", run.output);
 }

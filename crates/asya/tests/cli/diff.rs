@@ -10,7 +10,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::program::{ACTOR, Folder, PLATFORM, Run, run_in};
+use crate::program::{ACTOR, FOREIGN, Folder, PLATFORM, Run, run_in};
 use serde_json::Value;
 
 fn cases() -> Vec<PathBuf> {
@@ -220,5 +220,44 @@ fn output_to_a_pipe_has_no_colours() {
         (&[("NO_COLOR", "1")], false, "asked not to"),
     ] {
         assert_eq!(escapes(variables), expected, "{reason}");
+    }
+}
+
+#[test]
+fn steps_of_other_vendors_are_skipped() {
+    let only = FOREIGN.replace(
+        "    - {step: asya, functionRef: {name: function-asya}}\n",
+        "",
+    );
+    let folder = Folder::with(&[
+        ("old.yaml", ACTOR),
+        ("new.yaml", &ACTOR.replace("app:1", "app:2")),
+        ("platform.yaml", PLATFORM),
+        ("mixed.yaml", FOREIGN),
+        ("only.yaml", &only),
+    ]);
+    let cases = [
+        (
+            "mixed.yaml",
+            1,
+            "1 of 1 actors changes: 1 restarts its pods\n",
+            "warning: step \"foreign\" is skipped",
+            "the other steps run",
+        ),
+        (
+            "only.yaml",
+            2,
+            "no known change (1 actor): 1 unknown\n",
+            "warning: prod/text-processor: refused on both sides, so their changes are unknown: ",
+            "no step is left",
+        ),
+    ];
+    for (composition, code, output, stderr, reason) in cases {
+        let run = folder.run(&format!(
+            "diff platform.yaml {composition} --old old.yaml --new new.yaml"
+        ));
+        assert_eq!(run.code, code, "{reason}: {}{}", run.output, run.stderr);
+        assert!(run.output.starts_with(output), "{reason}: {}", run.output);
+        assert!(run.stderr.starts_with(stderr), "{reason}: {}", run.stderr);
     }
 }

@@ -152,7 +152,7 @@ fn further_leaves_are_counted_unless_all_are_shown() {
     let counted = folder.run("explain actor.yaml base.yaml platform.yaml");
     let last = counted.output.lines().last().unwrap();
     assert!(
-        last.ends_with(" more defaults of the rendered pod: --all shows them"),
+        last.ends_with(" more defaults of the rendered objects: --all shows them"),
         "{last}"
     );
     let all = folder.run("explain actor.yaml base.yaml platform.yaml --all");

@@ -1,6 +1,6 @@
 //! `asya graph` and `asya top` as programs.
 
-use crate::program::{ACTOR, Folder, PLATFORM};
+use crate::program::{ACTOR, FOREIGN, Folder, PLATFORM};
 use serde_json::{Value, json};
 
 fn folder() -> Folder {
@@ -176,5 +176,89 @@ fn status_shows_selected_actors_in_a_table() {
             .contains("warning: there is no actor \"fin\"\nhint: did you mean \"fine\"?\n"),
         "{}",
         run.stderr
+    );
+}
+
+#[test]
+fn top_reports_files_and_names_as_status_does() {
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [live("small", 5, 2), live("large", 70, 3)]});
+    let folder = Folder::with(&[
+        ("live/list.json.yaml", &list.to_string()),
+        ("live/broken.yaml", "a: ["),
+        ("none/readme.md", "x"),
+    ]);
+    let cases = [
+        (
+            "missing.yaml",
+            2,
+            "error: cannot read \"missing.yaml\": No such file or directory (os error 2)\n",
+            "",
+            "no such file",
+        ),
+        (
+            "none",
+            2,
+            "error: no YAML files (.yaml or .yml) in \"none\"\n",
+            "",
+            "a folder without YAML",
+        ),
+        (
+            "live",
+            1,
+            "error: live/broken.yaml:1:4: cannot read YAML: ",
+            "2 actors in 1 file",
+            "a file that cannot be read",
+        ),
+        (
+            "live/list.json.yaml smal large",
+            0,
+            "warning: there is no actor \"smal\"\nhint: did you mean \"small\"?\n",
+            "1 actor in 1 file",
+            "an unknown name",
+        ),
+    ];
+    for (arguments, code, stderr, summary, reason) in cases {
+        let run = folder.run(&format!("top -f {arguments}"));
+        assert_eq!(run.code, code, "{reason}: {}", run.stderr);
+        assert!(run.stderr.starts_with(stderr), "{reason}: {}", run.stderr);
+        assert_eq!(run.summary, summary, "{reason}");
+    }
+}
+
+#[test]
+fn a_flavor_that_no_actor_uses_is_reported() {
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [live("fine", 5, 2)]});
+    let folder = Folder::with(&[("list.json", &list.to_string())]);
+    for (flavor, expected) in [
+        ("gpu", ""),
+        (
+            "gpus",
+            "warning: no actor uses flavor \"gpus\"\nhint: did you mean \"gpu\"?\n",
+        ),
+        ("other", "warning: no actor uses flavor \"other\"\n"),
+    ] {
+        let run = folder.run(&format!("status -f list.json --flavor {flavor}"));
+        assert_eq!((run.code, run.stderr.as_str()), (0, expected), "{flavor}");
+    }
+}
+
+#[test]
+fn steps_of_other_vendors_are_skipped() {
+    let folder = Folder::with(&[
+        ("actor.yaml", ACTOR),
+        ("platform.yaml", PLATFORM),
+        ("composition.yaml", FOREIGN),
+    ]);
+    let run = folder.run("graph .");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(
+        run.stderr,
+        "warning: step \"foreign\" is skipped, and what it would render is missing: function \"function-foo\" \
+         is not Asya's; asya render and asya explain call it with --function-address function-foo=HOST:PORT\n"
+    );
+    assert!(
+        run.output.contains("└─ scaling   KEDA: 0 to 10 pods\n"),
+        "{}",
+        run.output
     );
 }

@@ -195,7 +195,7 @@ fn an_invalid_case_stops_only_itself() {
     let run = folder.run("test cases.yaml");
     assert_eq!(run.code, 2);
     assert!(
-        run.output.ends_with("2 passed, 0 failed\n"),
+        run.output.ends_with("2 passed, 0 failed, 1 invalid\n"),
         "{}",
         run.output
     );

@@ -192,6 +192,35 @@ fn github_output_annotates_lines() {
     assert!(run.output.starts_with("::warning file="), "{}", run.output);
 }
 
+#[cfg(unix)]
+#[test]
+fn unreadable_files_are_findings_in_every_format() {
+    let folder = Folder::with(&[("d/a.yaml", ACTOR), ("d/p.yaml", PLATFORM)]);
+    let inside = |name: &str| folder.path().join("d").join(name);
+    fs::write(inside("bytes.yaml"), [0xff, 0xfe]).unwrap();
+    std::os::unix::fs::symlink("missing", inside("link.yaml")).unwrap();
+    let run = folder.run("lint -o json d");
+    let found: Value = serde_json::from_str(&run.output).unwrap();
+    let unreadable = found.as_array().unwrap().iter();
+    let unreadable = unreadable.filter(|it| it["code"] == "ASYA901");
+    let places: Vec<_> = unreadable.map(|it| (&it["file"], &it["line"])).collect();
+    assert_eq!(
+        json!(places),
+        json!([["d/bytes.yaml", 1], ["d/link.yaml", 1]])
+    );
+    for form in ["text", "github", "sarif"] {
+        let run = folder.run(&format!("lint -o {form} d"));
+        assert_eq!(run.code, 1, "{form}");
+        assert_eq!(
+            run.output.matches("cannot read the file").count(),
+            2,
+            "{form}"
+        );
+    }
+    // A path at which there is nothing is an error of the command line.
+    assert_eq!(folder.run("lint missing.yaml").code, 2);
+}
+
 #[test]
 fn a_repeated_file_is_checked_once() {
     let folder = Folder::with(&[("d/a.yaml", ACTOR), ("d/p.yaml", PLATFORM)]);

@@ -25,5 +25,6 @@ mod program;
 mod reference;
 mod render;
 mod run;
+mod run_start;
 mod status;
 mod watch;

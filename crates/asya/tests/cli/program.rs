@@ -25,6 +25,19 @@ metadata: {name: text-processor, namespace: prod}
 spec: {image: my-org/app:1, handler: app.handle}
 ";
 
+/// A Composition with a step of another vendor.
+pub(crate) const FOREIGN: &str = "
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: asya}
+spec:
+  compositeTypeRef: {apiVersion: asya.sh/v1alpha1, kind: AsyncActor}
+  mode: Pipeline
+  pipeline:
+    - {step: foreign, functionRef: {name: function-foo}}
+    - {step: asya, functionRef: {name: function-asya}}
+";
+
 /// A folder with files.
 pub(crate) struct Folder(TempDir);
 

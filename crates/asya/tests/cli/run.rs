@@ -13,7 +13,7 @@ use crate::program::{Folder, Run};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An actor with a handler beside it.
-fn actor(name: &str, spec: &str) -> String {
+pub(crate) fn actor(name: &str, spec: &str) -> String {
     format!(
         "apiVersion: asya.sh/v1alpha1\nkind: AsyncActor\nmetadata: {{name: {name}}}\n\
          spec: {{image: \"app:1\", handler: {name}.handle{spec}}}\n"
@@ -23,11 +23,11 @@ fn actor(name: &str, spec: &str) -> String {
 const FAST_RETRY: &str = ", resiliency: {retry: {policy: constant, maxAttempts: 2, initialInterval: 10ms, jitter: false}}";
 
 /// A folder with the actor `it`, whose module is this.
-fn folder(module: &str, spec: &str) -> Folder {
+pub(crate) fn folder(module: &str, spec: &str) -> Folder {
     Folder::with(&[("it.yaml", &actor("it", spec)), ("it.py", module)])
 }
 
-fn command(folder: &Folder, arguments: &[&str]) -> Command {
+pub(crate) fn command(folder: &Folder, arguments: &[&str]) -> Command {
     let mut command = folder.command("run");
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("PYTHONDONTWRITEBYTECODE", "1").args(arguments);
@@ -38,7 +38,7 @@ fn command(folder: &Folder, arguments: &[&str]) -> Command {
     command
 }
 
-fn run(folder: &Folder, arguments: &[&str]) -> Run {
+pub(crate) fn run(folder: &Folder, arguments: &[&str]) -> Run {
     let mut command = command(folder, arguments);
     Run::of(command.stdin(Stdio::null()).output().unwrap())
 }

@@ -14,7 +14,6 @@ use serde_json::{Map, Value};
 use crate::diagnostic::{original_index, removed_from};
 use crate::names::{HANDLER_VARIABLE, RUNTIME_CONTAINER};
 
-mod shadowed;
 mod variables;
 
 type Document = Map<String, Value>;
@@ -122,8 +121,7 @@ pub struct Lost {
 /// all its environments the variables of what the actor sets by a field.
 ///
 /// A `workload`, `runtime`, `env` or `sidecar` of the actor's own replaces the flavor's as a whole,
-/// which is the merge's part: then nothing is removed from it. What such a `workload` or `runtime` sets
-/// is removed from the flavor's inline fields.
+/// which is the merge's part: then nothing is removed from it.
 pub fn yield_to_actor(flavor: &mut Document, own: &Document) -> Yielded {
     let mut yielding = Yielding {
         own,
@@ -151,7 +149,6 @@ pub fn yield_to_actor(flavor: &mut Document, own: &Document) -> Yielded {
         yielding.remove_variables(sidecar, &["sidecar".into()]);
     }
     yielding.remove_interpreter(flavor);
-    yielding.remove_shadowed(flavor);
     yielding.yielded
 }
 

@@ -110,22 +110,6 @@ fn own_fields_are_removed_from_a_template() {
             json!({}),
         ),
         (
-            "inline fields under a template of the actor's own",
-            in_container(
-                json!({"image": "own:1", "env": [{"name": "B"}, {"name": "ASYA_HANDLER"}],
-                "resources": {"limits": {"cpu": 2}}}),
-            ),
-            json!({"image": "flavor:1", "handler": "f.f", "nodeSelector": {"disk": "ssd"},
-                "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}, "env": [{"name": "B"}, {"name": "C"}]}),
-            json!({"nodeSelector": {"disk": "ssd"}, "resources": {"limits": {"memory": "1Gi"}}, "env": [{"name": "C"}]}),
-        ),
-        (
-            "inline fields under a runtime of the actor's own",
-            json!({"runtime": {"image": "own:1", "env": [{"name": "A"}]}}),
-            json!({"image": "flavor:1", "env": [{"name": "A"}, {"name": "B"}]}),
-            json!({"env": [{"name": "B"}]}),
-        ),
-        (
             "an empty field is not given",
             json!({"image": "", "env": []}),
             in_container(json!({"image": "flavor:1"})),

@@ -173,12 +173,17 @@ pub(super) fn summary(comparison: &Comparison) -> String {
             "keep settings of their queues",
         ),
         count(with_queue(deletes), "loses its queue", "lose their queues"),
+        count(comparison.unknown.len(), "unknown", "unknown"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let total = comparison.total;
     if actors.is_empty() {
         let noun = if total == 1 { "actor" } else { "actors" };
-        return format!("nothing changes ({total} {noun})");
+        return match parts.as_slice() {
+            [] => format!("nothing changes ({total} {noun})"),
+            // All that an actor without changes can be.
+            [unknown, ..] => format!("no known change ({total} {noun}): {unknown}"),
+        };
     }
     let verb = if actors.len() == 1 {
         "changes"

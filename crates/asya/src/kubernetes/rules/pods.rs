@@ -1,6 +1,6 @@
 //! Rules between the parts of a pod.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use actor::diagnostic::Code;
 use merge::Segment;
@@ -45,6 +45,66 @@ pub(super) fn pod(walk: &mut Walk, map: &Map<String, Value>) {
     if walk.depth == Depth::Workload {
         volumes(walk, map);
         sleep(walk, map);
+        claims(walk, map);
+    }
+    host_ports(walk, map);
+}
+
+/// Ports of the node that two ports of the containers take.
+fn host_ports(walk: &mut Walk, map: &Map<String, Value>) {
+    let mut taken = BTreeSet::new();
+    for (at, container) in list(map, "containers").iter().enumerate() {
+        let ports = container["ports"].as_array().into_iter().flatten();
+        for (index, port) in ports.enumerate() {
+            let Some(number) = port["hostPort"].as_i64().filter(|number| *number != 0) else {
+                continue;
+            };
+            let protocol = port["protocol"].as_str().unwrap_or("TCP");
+            let address = port["hostIP"].as_str().unwrap_or_default();
+            if !taken.insert((protocol, address, number)) {
+                let path = [
+                    "containers".into(),
+                    at.into(),
+                    "ports".into(),
+                    index.into(),
+                    "hostPort".into(),
+                ];
+                let problem = format!("{number} is taken by another port of the pod");
+                walk.report(&path, Code::InvalidKubernetesValue, problem);
+            }
+        }
+    }
+}
+
+/// Claims of devices that the pod does not declare.
+fn claims(walk: &mut Walk, map: &Map<String, Value>) {
+    let declared: Vec<&str> = list(map, "resourceClaims")
+        .iter()
+        .filter_map(|claim| claim["name"].as_str())
+        .collect();
+    for lists in ["containers", "initContainers"] {
+        for (at, container) in list(map, lists).iter().enumerate() {
+            let claims = container["resources"]["claims"].as_array();
+            for (index, claim) in claims.into_iter().flatten().enumerate() {
+                let Some(name) = claim["name"].as_str().filter(|it| !declared.contains(it)) else {
+                    continue;
+                };
+                let path: [Segment; 6] = [
+                    lists.into(),
+                    at.into(),
+                    "resources".into(),
+                    "claims".into(),
+                    index.into(),
+                    "name".into(),
+                ];
+                let problem = format!("the pod has no claim {name:?}");
+                let help = match nearest(name, declared.iter().copied()) {
+                    Some(meant) => format!("did you mean {meant:?}?"),
+                    None => "declare it in resourceClaims".to_owned(),
+                };
+                walk.report_with(&path, Code::InvalidKubernetesValue, problem, help);
+            }
+        }
     }
 }
 
@@ -60,7 +120,7 @@ fn host(walk: &mut Walk, map: &Map<String, Value>) {
         );
     }
     if map.get("hostUsers") == Some(&Value::Bool(false)) {
-        for field in ["hostPID", "hostIPC"] {
+        for field in ["hostNetwork", "hostPID", "hostIPC"] {
             if is_true(map, field) {
                 walk.report(
                     &[field.into()],

@@ -1,41 +1,32 @@
 //! A run: its actors, the messages for them, and its end.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod start;
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use asya_sidecar::gateway::Gateway;
-use asya_sidecar::metrics::Metrics;
-use asya_sidecar::runtime::Runtime;
 use asya_sidecar::runtime_files;
-use asya_sidecar::state::{self, FileStore, Socket, Store};
-use asya_sidecar::stop::{self, StopSender};
-use asya_sidecar::transport::{SendError, Transport};
-use asya_sidecar::worker::Worker;
+use asya_sidecar::transport::SendError;
 use tempfile::TempDir;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver, unbounded_channel};
-use tokio::sync::oneshot;
-use tokio::task::JoinSet;
-use tokio::time::timeout;
 
+use self::start::Generation;
 use super::event::{Event, What};
 pub(crate) use super::messages::lines;
 use super::messages::{Composer, Outgoing};
-use super::observe::{Events, Observed, Unsettled, streamed};
+use super::observe::{Arrivals, Events, Unsettled};
 use super::plan::Plan;
-use super::process::{Places, folder_of};
-use super::python::{self, Python};
+use super::process::folder_of;
+use super::python::Python;
 pub use super::runtime::StartError;
-use super::runtime::supervise;
 use super::settings::{End, Form, Output, Settings};
 use super::totals::Totals;
 use super::watch::Snapshot;
-
-/// Time for running calls of workers to finish before the run ends.
-const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// Messages on their way beyond which no more input is read.
 const IN_FLIGHT: usize = 1000;
@@ -44,7 +35,7 @@ const IN_FLIGHT: usize = 1000;
 const WATCH_INTERVAL: Duration = Duration::from_millis(300);
 
 /// A process that ends runtimes with this program.
-const GUARD: &str = include_str!("guard.py");
+const GUARD: &str = include_str!("../guard.py");
 
 /// Reason for which a generation of processes ends.
 enum Turn {
@@ -54,30 +45,20 @@ enum Turn {
     Failed(StartError),
 }
 
-/// The actors of a run, until something changes.
-struct Generation {
-    stop_workers: StopSender,
-    stop_runtimes: StopSender,
-    workers: JoinSet<()>,
-    runtimes: JoinSet<Result<(), StartError>>,
-    /// Connectors of state proxies, which end with the runtimes.
-    connectors: JoinSet<()>,
-    /// Connection of the first actor, through which messages are sent.
-    sender: Option<Arc<dyn Transport>>,
-    /// Names of the actors.
-    running: Arc<BTreeSet<String>>,
-    width: usize,
-}
-
 /// State of a run that is kept across changes of its files.
 struct Session<'a> {
     settings: &'a Settings,
     folder: TempDir,
     events: Events,
+    arrivals: Arrivals,
     unsettled: Unsettled,
     returned: Arc<Mutex<BTreeMap<String, u32>>>,
     totals: Totals,
     composer: Composer,
+    /// Interpreters by their names.
+    interpreters: BTreeMap<String, Python>,
+    /// Messages of the command line that are not sent yet.
+    unsent: usize,
     terminate: Signal,
     interrupt: Signal,
 }
@@ -94,6 +75,7 @@ pub async fn run(
     output: &mut dyn Output,
 ) -> std::io::Result<End> {
     let (events, mut happened) = unbounded_channel();
+    let (arrivals, mut arrived) = unbounded_channel();
     let folder = tempfile::Builder::new().prefix("asya-run-").tempdir()?;
     runtime_files::write(&folder.path().join("runtime"))?;
     fs::write(folder.path().join("guard.py"), GUARD)?;
@@ -101,6 +83,7 @@ pub async fn run(
         settings,
         folder,
         events,
+        arrivals,
         unsettled: Unsettled::default(),
         returned: Arc::default(),
         totals: Totals::default(),
@@ -110,6 +93,8 @@ pub async fn run(
             count: 0,
             ids: settings.backend.ids(),
         },
+        interpreters: BTreeMap::new(),
+        unsent: 0,
         terminate: signal(SignalKind::terminate())?,
         interrupt: signal(SignalKind::interrupt())?,
     };
@@ -131,7 +116,7 @@ pub async fn run(
                 let turn = session
                     .serve(
                         &mut generation,
-                        &mut happened,
+                        (&mut happened, &mut arrived),
                         &mut input,
                         (&modules, &before),
                         output,
@@ -148,133 +133,27 @@ pub async fn run(
             }
         };
         match turn {
+            Turn::Finished if session.totals.is_empty() => return Ok(End::NoMessage),
             Turn::Finished | Turn::Interrupted => break,
             Turn::Changed => output.note(&"files have changed: starting again"),
             Turn::Failed(error) => {
-                output.error(&error, error.hint());
+                report(&error, output);
                 if !is_watching || !session.changed(&modules, &before).await {
                     return Ok(End::Failed);
                 }
             }
         }
     }
-    session.totals.unfinished = session.unsettled.len();
+    let unsent = if settings.watch.is_some() {
+        0
+    } else {
+        session.unsent
+    };
+    session.totals.unfinished = session.unsettled.len() + unsent;
     Ok(End::Done(session.totals))
 }
 
 impl Session<'_> {
-    /// Starts a process and a worker for each actor.
-    async fn start(&mut self, plans: &[Plan]) -> Result<Generation, StartError> {
-        self.composer.actors = plans.len();
-        if let (true, [only]) = (self.settings.route.is_empty(), plans) {
-            self.composer.route = vec![only.name.clone()];
-        }
-        let (stop_workers, workers_stop) = stop::channel();
-        let (stop_runtimes, runtimes_stop) = stop::channel();
-        let running: Arc<BTreeSet<String>> =
-            Arc::new(plans.iter().map(|plan| plan.name.clone()).collect());
-        let mut generation = Generation {
-            stop_workers,
-            stop_runtimes,
-            workers: JoinSet::new(),
-            runtimes: JoinSet::new(),
-            connectors: JoinSet::new(),
-            sender: None,
-            running: Arc::clone(&running),
-            width: generation_width(plans),
-        };
-        let mut interpreters: BTreeMap<&str, Python> = BTreeMap::new();
-        for (index, plan) in plans.iter().enumerate() {
-            let python = match interpreters.get(plan.python.as_str()) {
-                Some(python) => python.clone(),
-                None => python::find(self.settings.python.as_deref(), &plan.python).map_err(
-                    |source| StartError::Python {
-                        actor: plan.name.clone(),
-                        source,
-                    },
-                )?,
-            };
-            interpreters.insert(&plan.python, python.clone());
-            let places = self.places(plan, index).map_err(StartError::Folder)?;
-            for name in &plan.state_proxies {
-                let folder = self.settings.state.join(&plan.name).join(name);
-                let (socket, store) = connector(&places, name, &folder)
-                    .map_err(|source| StartError::State { folder, source })?;
-                let stop = runtimes_stop.clone();
-                generation
-                    .connectors
-                    .spawn(state::serve(socket, store, stop));
-            }
-            let transport = self.settings.backend.connect(plan).await?;
-            generation
-                .sender
-                .get_or_insert_with(|| Arc::clone(&transport));
-            let mut config = plan.worker.clone();
-            config.timeout = self.settings.timeout.unwrap_or(config.timeout);
-            if !self.settings.backend.is_shared() {
-                // No other queue will appear.
-                config.unroutable_grace = Duration::ZERO;
-            }
-            let observed = Observed {
-                inner: transport,
-                actor: plan.name.clone(),
-                running: Arc::clone(&running),
-                sink: config.sink.clone(),
-                sump: config.sump.clone(),
-                max_deliveries: self.settings.max_deliveries,
-                events: self.events.clone(),
-                unsettled: self.unsettled.clone(),
-                returned: Arc::clone(&self.returned),
-            };
-            let worker = Worker::new(
-                config,
-                Arc::new(observed),
-                Runtime::new(&places.sockets),
-                Arc::new(Metrics::new(&plan.name, self.settings.backend.name())),
-                Gateway::local(&plan.name, streamed(&plan.name, &self.events)),
-                workers_stop.clone(),
-            );
-            let (loaded, is_loaded) = oneshot::channel();
-            generation.workers.spawn(async move {
-                if is_loaded.await.is_ok() {
-                    Arc::new(worker).run().await;
-                }
-            });
-            let (plan, events) = (plan.clone(), self.events.clone());
-            let runtime = supervise(plan, python, places, events, loaded, runtimes_stop.clone());
-            generation.runtimes.spawn(runtime);
-        }
-        Ok(generation)
-    }
-
-    /// The folders of an actor. Its number keeps the path of its socket short.
-    fn places(&self, plan: &Plan, index: usize) -> std::io::Result<Places> {
-        let root = self.folder.path();
-        let sockets = root.join(index.to_string());
-        fs::create_dir_all(sockets.join("state"))?;
-        Ok(Places {
-            runtime: root.join("runtime"),
-            guard: root.join("guard.py"),
-            sockets,
-            modules: self.modules_of(plan),
-        })
-    }
-
-    /// Returns the module folders of an actor: given folders, the manifest's, the working directory.
-    fn modules_of(&self, plan: &Plan) -> Vec<PathBuf> {
-        let folder = folder_of(&plan.file);
-        let here = PathBuf::from(".");
-        let all = self.settings.handlers.iter().chain([&folder, &here]);
-        let mut modules = Vec::new();
-        for path in all {
-            let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-            if !modules.contains(&path) {
-                modules.push(path);
-            }
-        }
-        modules
-    }
-
     /// The folders with modules that are watched: not the working directory, unless it is one of them.
     fn modules(&self, plans: &[Plan]) -> Vec<PathBuf> {
         let folders = plans.iter().map(|plan| folder_of(&plan.file));
@@ -290,17 +169,25 @@ impl Session<'_> {
     async fn serve(
         &mut self,
         generation: &mut Generation,
-        happened: &mut UnboundedReceiver<Event>,
+        (happened, arrived): (
+            &mut UnboundedReceiver<Event>,
+            &mut UnboundedReceiver<String>,
+        ),
         input: &mut Option<Receiver<(usize, String)>>,
         (modules, before): (&[PathBuf], &Snapshot),
         output: &mut dyn Output,
     ) -> Turn {
         let width = generation.width;
         let is_watching = self.settings.watch.is_some();
-        let mut loading = generation.runtimes.len();
+        self.unsent = self.settings.send.len();
         let mut is_reported = false;
         let mut changes = tokio::time::interval(WATCH_INTERVAL);
         loop {
+            if generation.loading == 0 && self.unsent > 0 {
+                self.unsent = 0;
+                self.send(generation, output).await;
+            }
+            let loading = generation.loading;
             let is_endless = input.is_some() || self.waits_for_ever();
             tokio::select! {
                 biased;
@@ -312,13 +199,16 @@ impl Session<'_> {
                         return Turn::Failed(error);
                     }
                 }
+                Some(actor) = arrived.recv() => {
+                    if let Err(error) = self.start_actor(&actor, generation) {
+                        drain(happened, &mut self.totals, width, output);
+                        return Turn::Failed(error);
+                    }
+                }
                 Some(event) = happened.recv() => {
                     show(&event, &mut self.totals, width, output);
                     if matches!(event.what, What::Ready { .. }) {
-                        loading -= 1;
-                        if loading == 0 {
-                            self.send(generation, output).await;
-                        }
+                        generation.loading = generation.loading.saturating_sub(1);
                     }
                     if output.is_broken() {
                         return Turn::Interrupted;
@@ -383,10 +273,15 @@ impl Session<'_> {
             return;
         };
         for Outgoing { actor, id, body } in messages {
+            if self.unsettled.len() == 0 {
+                self.totals.pause();
+            }
             self.totals.sent();
             let send = sender.send(&actor, body, &[]);
             let sent = if generation.running.contains(&actor) {
-                self.unsettled.send(&id, send).await
+                let sent = self.unsettled.send(&id, send).await;
+                let _ = self.arrivals.send(actor.clone());
+                sent
             } else {
                 send.await
             };
@@ -423,39 +318,23 @@ impl Session<'_> {
     }
 }
 
-impl Generation {
-    /// Finishes running calls, within a limit and until the user asks again, and ends the processes.
-    async fn end(&mut self, interrupt: &mut Signal) {
-        self.stop_workers.stop();
-        let all = async { while self.workers.join_next().await.is_some() {} };
-        tokio::select! {
-            _ = timeout(END_LIMIT, all) => {}
-            _ = interrupt.recv() => {}
-        }
-        self.workers.shutdown().await;
-        self.stop_runtimes.stop();
-        while self.runtimes.join_next().await.is_some() {}
-        self.connectors.shutdown().await;
-    }
-}
-
-/// The socket and the values of a state proxy.
-fn connector(
-    places: &Places,
-    name: &str,
-    folder: &Path,
-) -> std::io::Result<(Socket, Arc<dyn Store>)> {
-    fs::create_dir_all(folder)?;
-    let store = FileStore::open(folder)?;
-    let socket = Socket::bind(&places.sockets.join("state").join(format!("{name}.sock")))?;
-    Ok((socket, Arc::new(store)))
-}
-
 /// The next line; waits for ever where there is no input.
 async fn next(input: &mut Option<Receiver<(usize, String)>>) -> Option<(usize, String)> {
     match input {
         Some(lines) => lines.recv().await,
         None => std::future::pending().await,
+    }
+}
+
+/// Writes why the actors cannot run.
+fn report(error: &StartError, output: &mut dyn Output) {
+    match error {
+        StartError::Variables(missing) => {
+            for missing in missing {
+                output.error(missing, Some(missing.hint()));
+            }
+        }
+        error => output.error(error, error.hint()),
     }
 }
 
@@ -472,11 +351,19 @@ fn drain(
 
 fn show(event: &Event, totals: &mut Totals, width: usize, output: &mut dyn Output) {
     totals.count(event);
+    // Without it, a run that prints only results would wait in silence.
+    let note = Cell::new(None);
     output.event(&|form| match form {
         Form::Text => Some(event.text(width)),
         Form::Json => Some(event.json()),
-        Form::Result => event.result(),
+        Form::Result => {
+            note.set(event.note());
+            event.result()
+        }
     });
+    if let Some(note) = note.take() {
+        output.note(&note);
+    }
 }
 
 /// Width of the longest name.
