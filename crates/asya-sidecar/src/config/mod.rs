@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use crate::retry::Retries;
 
-pub(crate) use environment::{LONGEST_NAME, is_fifo};
+#[cfg(feature = "rabbitmq")]
+pub(crate) use environment::LONGEST_NAME;
+#[cfg(feature = "sqs")]
+pub(crate) use environment::is_fifo;
 pub use environment::{Problem, Variables};
 
 /// Settings of the program.
