@@ -27,6 +27,12 @@ fn read(given: &[(&str, &str)]) -> Result<Config, Vec<String>> {
     config.map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 
+/// A name of one byte more than AMQP has room for.
+const TOO_LONG: &str = match std::str::from_utf8(&[b'x'; 256]) {
+    Ok(text) => text,
+    Err(_) => "",
+};
+
 /// Variable, value, and how the problem begins.
 const REFUSED: &[(&str, &str, &str)] = &[
     (
@@ -149,6 +155,12 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "x",
         "ASYA_QUEUE_RETRY_MAX_ATTEMPTS is \"x\": expected ",
     ),
+    ("ASYA_QUEUE_NAME", TOO_LONG, "ASYA_QUEUE_NAME is \"xxx"),
+    (
+        "ASYA_RABBITMQ_EXCHANGE",
+        TOO_LONG,
+        "ASYA_RABBITMQ_EXCHANGE is \"xxx",
+    ),
     (
         "ASYA_RESILIENCY_RETRY_POLICY",
         "linear",
@@ -156,8 +168,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
     (
         "ASYA_RESILIENCY_RETRY_MAX_ATTEMPTS",
-        "0",
-        "ASYA_RESILIENCY_RETRY_MAX_ATTEMPTS is \"0\": ",
+        "-1",
+        "ASYA_RESILIENCY_RETRY_MAX_ATTEMPTS is \"-1\": ",
     ),
     (
         "ASYA_RESILIENCY_RETRY_BACKOFF_COEFFICIENT",

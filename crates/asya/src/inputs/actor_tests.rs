@@ -97,7 +97,7 @@ pub fn actor_tests(
                 let (mut case, error) = unread(error);
                 let name = document.object.get(&["name"]).and_then(Value::as_str);
                 if let Some(name) = name {
-                    case.name = name.to_owned();
+                    name.clone_into(&mut case.name);
                 }
                 loaded.unread.push((case, error));
             }

@@ -101,7 +101,7 @@ impl Event {
             What::Ready {
                 handler, folder, ..
             } => format!("{handler} from {folder}"),
-            What::Waiting { reason } => reason.clone(),
+            What::Waiting { reason } | What::DeadLetter { reason } => reason.clone(),
             What::Received { attempt, payload } => {
                 let payload = shown(payload);
                 match attempt {
@@ -127,7 +127,6 @@ impl Event {
                 let traceback: String = lines.map(|line| format!("\n    {line}")).collect();
                 format!("{}{traceback}", error_line(error))
             }
-            What::DeadLetter { reason } => reason.clone(),
             What::Output { line, .. } => line.clone(),
             What::Log { level, message } => format!("{level}: {message}"),
             What::Restart { status } => format!("the runtime ended with {status}"),
@@ -172,7 +171,7 @@ impl Event {
                 folder,
                 python,
             } => json!({"handler": handler, "folder": folder, "python": python}),
-            What::Waiting { reason } => json!({"reason": reason}),
+            What::Waiting { reason } | What::DeadLetter { reason } => json!({"reason": reason}),
             What::Received { attempt, payload } => json!({"attempt": attempt, "payload": payload}),
             What::Streamed { data } => json!({"data": data}),
             What::Sent { to, payload } => json!({"to": to, "payload": payload}),
@@ -184,7 +183,6 @@ impl Event {
                 error,
             } => json!({"attempt": attempt, "of": of, "after": rounded(*after), "error": error}),
             What::Failed { error } => json!({"error": error}),
-            What::DeadLetter { reason } => json!({"reason": reason}),
             What::Output { line, .. } => json!({"line": line}),
             What::Log { level, message } => json!({"level": level, "message": message}),
             What::Restart { status } => json!({"status": status}),

@@ -3,17 +3,35 @@
 use super::*;
 use serde_json::json;
 
+/// A reason, the actor's own fields, a flavor, and what is left of it.
+type Case = (&'static str, Value, Value, Value);
+
+fn in_container(container: Value) -> Value {
+    let mut named = json!({"name": "asya-runtime"});
+    if let (Some(named), Value::Object(fields)) = (named.as_object_mut(), container) {
+        named.extend(fields);
+    }
+    in_pod(json!({"containers": [named]}))
+}
+
+fn in_pod(pod: Value) -> Value {
+    let template = Map::from_iter([("spec".to_owned(), pod)]);
+    json!({"workload": {"template": template}})
+}
+
+fn check(cases: impl IntoIterator<Item = Case>) {
+    for (reason, own, flavor, expected) in cases {
+        let (Value::Object(own), Value::Object(mut flavor)) = (own, flavor) else {
+            panic!("{reason}: no maps")
+        };
+        yield_to_actor(&mut flavor, &own);
+        assert_eq!(Value::Object(flavor), expected, "{reason}");
+    }
+}
+
 #[test]
 fn own_fields_are_removed_from_a_template() {
-    let in_container = |container: Value| {
-        let mut named = json!({"name": "asya-runtime"});
-        if let (Some(named), Value::Object(fields)) = (named.as_object_mut(), container) {
-            named.extend(fields);
-        }
-        json!({"workload": {"template": {"spec": {"containers": [named]}}}})
-    };
-    let in_pod = |pod: Value| json!({"workload": {"template": {"spec": pod}}});
-    let cases = [
+    check([
         (
             "a field",
             json!({"image": "actor:2"}),
@@ -68,6 +86,12 @@ fn own_fields_are_removed_from_a_template() {
             json!({"runtime": {"image": "flavor:1", "env": [{"name": "A"}, {"name": "B"}], "targetURL": "http://x"}}),
             json!({"runtime": {"env": [{"name": "B"}], "targetURL": "http://x"}}),
         ),
+    ]);
+}
+
+#[test]
+fn own_lists_and_variables_replace_those_of_a_flavor() {
+    check([
         (
             "claims as a whole",
             json!({"resources": {"claims": [{"name": "own"}]}}),
@@ -127,14 +151,7 @@ fn own_fields_are_removed_from_a_template() {
             in_pod(json!({"containers": [{"name": "log", "image": "log:1"}]})),
             in_pod(json!({"containers": [{"name": "log", "image": "log:1"}]})),
         ),
-    ];
-    for (reason, own, flavor, expected) in cases {
-        let (Value::Object(own), Value::Object(mut flavor)) = (own, flavor) else {
-            panic!("{reason}: no maps")
-        };
-        yield_to_actor(&mut flavor, &own);
-        assert_eq!(Value::Object(flavor), expected, "{reason}");
-    }
+    ]);
 }
 
 #[test]
