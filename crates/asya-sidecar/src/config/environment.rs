@@ -301,8 +301,10 @@ impl Variables<'_> {
         }
         queues.own = own.unwrap_or_else(|| queues.of(actor));
         if queues.own.len() > LONGEST_NAME {
-            let allowed = format!("a queue name of at most {LONGEST_NAME} bytes");
-            self.refuse("ASYA_QUEUE_NAME", allowed);
+            self.refuse(
+                "ASYA_QUEUE_NAME",
+                format!("a name of at most {LONGEST_NAME} bytes"),
+            );
         }
         queues
     }
@@ -346,7 +348,7 @@ impl Variables<'_> {
         let exchange = self.optional("ASYA_RABBITMQ_EXCHANGE");
         let exchange = exchange.unwrap_or_else(|| "asya".to_owned());
         if exchange.len() > LONGEST_NAME {
-            let allowed = format!("the name of an exchange of at most {LONGEST_NAME} bytes");
+            let allowed = format!("a name of at most {LONGEST_NAME} bytes");
             self.refuse("ASYA_RABBITMQ_EXCHANGE", allowed);
         }
         RabbitMqConfig {
