@@ -9,6 +9,7 @@ use std::time::Duration;
 use actor::duration;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use super::names::{LONGEST_NAME, is_fifo};
 use super::{
     Config, PublishFrames, QueueNames, RabbitMqConfig, SqsConfig, TransportConfig, WorkerConfig,
     resiliency, traces,
@@ -46,19 +47,6 @@ fn has_certificate(file: &Path) -> bool {
     let text = std::fs::read_to_string(file);
     text.is_ok_and(|text| text.contains("-----BEGIN CERTIFICATE-----"))
 }
-
-/// Returns whether the name or URL is that of a FIFO queue: SQS identifies them by a suffix.
-#[expect(
-    clippy::case_sensitive_file_extension_comparisons,
-    reason = "names of queues are case-sensitive, and no names of files"
-)]
-pub(crate) fn is_fifo(name: &str) -> bool {
-    name.ends_with(".fifo")
-}
-
-/// Longest name of an exchange or queue, and longest routing key, in bytes. Source: AMQP 0.9.1, 4.2.5.3,
-/// short strings; names of SQS are shorter.
-pub(crate) const LONGEST_NAME: usize = 255;
 
 /// Environment variables, and what is wrong with them.
 pub struct Variables<'a> {

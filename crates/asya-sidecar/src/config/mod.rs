@@ -1,6 +1,7 @@
 //! Configuration of a sidecar, and how it is read from the environment.
 
 mod environment;
+mod names;
 mod resiliency;
 mod traces;
 
@@ -10,11 +11,11 @@ use std::time::Duration;
 
 use crate::retry::Retries;
 
-#[cfg(feature = "rabbitmq")]
-pub(crate) use environment::LONGEST_NAME;
-#[cfg(feature = "sqs")]
-pub(crate) use environment::is_fifo;
 pub use environment::{Problem, Variables};
+#[cfg(feature = "rabbitmq")]
+pub(crate) use names::LONGEST_NAME;
+#[cfg(feature = "sqs")]
+pub(crate) use names::is_fifo;
 
 /// Settings of the program.
 #[derive(Debug, Clone)]
