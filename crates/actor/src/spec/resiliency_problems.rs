@@ -30,48 +30,44 @@ impl Resiliency {
     /// Values that `asya-sidecar` would refuse when it starts, or read as something else.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
-        all(self)
-    }
-}
-
-fn all(resiliency: &Resiliency) -> Vec<Problem> {
-    let mut errors = Errors(Vec::new());
-    let retry = &resiliency.retry;
-    let retry_path = |field: &'static str| ["retry".into(), field.into()];
-    if let Some(policy) = &retry.policy
-        && !POLICIES.contains(&policy.as_str())
-    {
-        let problem = format!("{policy:?} is neither \"constant\" nor \"exponential\"");
-        errors.add(retry_path("policy"), problem);
-    }
-    errors.interval(
-        retry_path("initialInterval"),
-        retry.initial_interval.as_deref(),
-    );
-    errors.interval(retry_path("maxInterval"), retry.max_interval.as_deref());
-    errors.order(
-        retry_path("initialInterval"),
-        retry.initial_interval.as_deref(),
-        retry.max_interval.as_deref(),
-    );
-    for (index, name) in resiliency.non_retryable_errors.iter().enumerate() {
-        if name.trim().is_empty() {
-            let path = ["nonRetryableErrors".into(), index.into()];
-            errors.add(path, "expected the name of an error");
+        let mut errors = Errors(Vec::new());
+        let retry = &self.retry;
+        let retry_path = |field: &'static str| ["retry".into(), field.into()];
+        if let Some(policy) = &retry.policy
+            && !POLICIES.contains(&policy.as_str())
+        {
+            let problem = format!("{policy:?} is neither \"constant\" nor \"exponential\"");
+            errors.add(retry_path("policy"), problem);
         }
+        errors.interval(
+            retry_path("initialInterval"),
+            retry.initial_interval.as_deref(),
+        );
+        errors.interval(retry_path("maxInterval"), retry.max_interval.as_deref());
+        errors.order(
+            retry_path("initialInterval"),
+            retry.initial_interval.as_deref(),
+            retry.max_interval.as_deref(),
+        );
+        for (index, name) in self.non_retryable_errors.iter().enumerate() {
+            if name.trim().is_empty() {
+                let path = ["nonRetryableErrors".into(), index.into()];
+                errors.add(path, "expected the name of an error");
+            }
+        }
+        let coefficient = retry.backoff_coefficient.as_ref();
+        if let Some(coefficient) = coefficient.filter(|it| it.as_f64().is_none_or(|it| it < 1.0)) {
+            let problem = format!("{coefficient} is below 1: delays would get shorter");
+            errors.add(retry_path("backoffCoefficient"), problem);
+        }
+        for (name, policy) in &self.policies {
+            check_policy(name, policy, &mut errors);
+        }
+        for (index, rule) in self.rules.iter().enumerate() {
+            check_rule(index, rule, &self.policies, &mut errors);
+        }
+        errors.0
     }
-    let coefficient = retry.backoff_coefficient.as_ref();
-    if let Some(coefficient) = coefficient.filter(|it| it.as_f64().is_none_or(|it| it < 1.0)) {
-        let problem = format!("{coefficient} is below 1: delays would get shorter");
-        errors.add(retry_path("backoffCoefficient"), problem);
-    }
-    for (name, policy) in &resiliency.policies {
-        check_policy(name, policy, &mut errors);
-    }
-    for (index, rule) in resiliency.rules.iter().enumerate() {
-        check_rule(index, rule, &resiliency.policies, &mut errors);
-    }
-    errors.0
 }
 
 fn check_policy(name: &str, policy: &Map<String, Value>, errors: &mut Errors) {

@@ -288,13 +288,15 @@ impl Variables<'_> {
             self.refuse("ASYA_QUEUE_NAME", "the name of a queue, without spaces");
         }
         queues.own = own.unwrap_or_else(|| queues.of(actor));
-        if queues.own.len() > LONGEST_NAME {
-            self.refuse(
-                "ASYA_QUEUE_NAME",
-                format!("a name of at most {LONGEST_NAME} bytes"),
-            );
-        }
+        self.check_length("ASYA_QUEUE_NAME", &queues.own);
         queues
+    }
+
+    /// Refuses a name that AMQP has no room for.
+    fn check_length(&mut self, variable: &'static str, name: &str) {
+        if name.len() > LONGEST_NAME {
+            self.refuse(variable, format!("a name of at most {LONGEST_NAME} bytes"));
+        }
     }
 
     fn transport(&mut self, timeout: Duration) -> TransportConfig {
@@ -335,10 +337,7 @@ impl Variables<'_> {
         }
         let exchange = self.optional("ASYA_RABBITMQ_EXCHANGE");
         let exchange = exchange.unwrap_or_else(|| "asya".to_owned());
-        if exchange.len() > LONGEST_NAME {
-            let allowed = format!("a name of at most {LONGEST_NAME} bytes");
-            self.refuse("ASYA_RABBITMQ_EXCHANGE", allowed);
-        }
+        self.check_length("ASYA_RABBITMQ_EXCHANGE", &exchange);
         RabbitMqConfig {
             url,
             ca_file,

@@ -5,12 +5,12 @@ use std::io;
 use actor::names::PLATFORM;
 
 use crate::cli::{Lint, LintForm};
-use crate::inputs::{compositions_of_actors, sources};
-use crate::lint::{Document, Finding, Linter, Role, Severity, github, json, lines, sarif};
+use crate::inputs::sources;
+use crate::lint::{Document, Finding, Role, Severity, github, json, lines, sarif};
 use crate::printer::Printer;
 
 use super::watch::repeat;
-use super::{ExitStatus, failed, functions, refuse_all, unusable};
+use super::{ExitStatus, failed, functions, linter, refuse_all, unusable};
 
 pub(super) fn run(arguments: &Lint, printer: &Printer) -> io::Result<ExitStatus> {
     if !arguments.watch {
@@ -30,18 +30,8 @@ fn once(arguments: &Lint, printer: &Printer) -> io::Result<ExitStatus> {
     let Some(functions) = functions(printer) else {
         return Ok(ExitStatus::Error);
     };
-    let [composition, legacy_composition] = match compositions_of_actors() {
-        Ok(compositions) => compositions,
-        Err(error) => {
-            printer.error(error);
-            return Ok(ExitStatus::Error);
-        }
-    };
-    let linter = Linter {
-        functions: &functions,
-        composition,
-        legacy_composition,
-        namespace: &arguments.namespace,
+    let Some(linter) = linter(&functions, &arguments.namespace, printer) else {
+        return Ok(ExitStatus::Error);
     };
     if sources.groups.iter().any(|group| lacks_platform(group)) {
         printer.note(format_args!(

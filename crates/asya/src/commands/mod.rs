@@ -23,7 +23,8 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
-use crate::inputs::InputError;
+use crate::inputs::{InputError, compositions_of_actors};
+use crate::lint::Linter;
 use crate::printer::Printer;
 use crate::steps;
 use function_kit::report;
@@ -116,4 +117,20 @@ fn functions(printer: &Printer) -> Option<Functions> {
     steps::functions()
         .inspect_err(|error| printer.error(report(error)))
         .ok()
+}
+
+/// The linter with the package's Compositions; none after an error message.
+fn linter<'a>(
+    functions: &'a Functions,
+    namespace: &'a str,
+    printer: &Printer,
+) -> Option<Linter<'a>> {
+    let compositions = compositions_of_actors().inspect_err(|error| printer.error(error));
+    let [composition, legacy_composition] = compositions.ok()?;
+    Some(Linter {
+        functions,
+        composition,
+        legacy_composition,
+        namespace,
+    })
 }

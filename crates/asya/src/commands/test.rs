@@ -8,13 +8,13 @@ use crate::actor_test::{
     InlineActor, InvalidCase, Results, json, junit, lines, run as run_test, unknown_fields,
 };
 use crate::cli::{Test, TestForm};
-use crate::inputs::{LoadedTest, actor_tests, compositions_of_actors, files_of_tests};
+use crate::inputs::{LoadedTest, actor_tests, files_of_tests};
 use crate::lint::Linter;
 use crate::ordered;
 use crate::printer::Printer;
 
 use super::watch::repeat;
-use super::{ExitStatus, failed, functions, refuse, unusable};
+use super::{ExitStatus, failed, functions, linter, refuse, unusable};
 
 pub(super) fn run(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus> {
     if !arguments.watch {
@@ -36,18 +36,8 @@ fn once(arguments: &Test, printer: &Printer) -> io::Result<ExitStatus> {
     let Some(functions) = functions(printer) else {
         return Ok(ExitStatus::Error);
     };
-    let [composition, legacy_composition] = match compositions_of_actors() {
-        Ok(compositions) => compositions,
-        Err(error) => {
-            printer.error(error);
-            return Ok(ExitStatus::Error);
-        }
-    };
-    let linter = Linter {
-        functions: &functions,
-        composition,
-        legacy_composition,
-        namespace: &arguments.namespace,
+    let Some(linter) = linter(&functions, &arguments.namespace, printer) else {
+        return Ok(ExitStatus::Error);
     };
     let mut results = Results::default();
     for (case, error) in loaded.unread {
