@@ -44,7 +44,7 @@ pub(crate) fn render(
     first.extend(handler.map(|handler| ours(HANDLER_VARIABLE, handler)));
     let url = actor.bound.as_ref().and_then(|bound| bound.url.as_ref());
     first.extend(url.map(|url| ours(TARGET_URL_VARIABLE, url)));
-    first.extend(strategy(actor, &list));
+    first.extend(strategy(actor));
     first.extend(timeout_of_adapter(actor, &list));
     if actor
         .platform
@@ -85,11 +85,8 @@ fn handler<'a>(actor: &'a Actor, env: &List) -> Option<&'a str> {
 }
 
 /// Returns the variable with an adapter's placement: in a pod of its own, the target is not on loopback.
-fn strategy(actor: &Actor, env: &List) -> Option<Item> {
+fn strategy(actor: &Actor) -> Option<Item> {
     let bound = actor.bound.as_ref()?;
-    if position(env, STRATEGY_VARIABLE).is_some() {
-        return None;
-    }
     Some(ours(STRATEGY_VARIABLE, bound.strategy.as_str()))
 }
 
@@ -109,19 +106,20 @@ fn timeout_of_adapter(actor: &Actor, env: &List) -> Option<Item> {
 fn refuse_reserved(actor: &Actor, env: &mut List, may_name_handler: bool, findings: &mut Findings) {
     env.items.retain(|Item { map, place }| {
         let name = map.get("name").and_then(Value::as_str).unwrap_or_default();
-        let is_handler = name == HANDLER_VARIABLE;
-        let is_allowed = is_handler && may_name_handler && place.is_template();
-        // A standalone adapter may well be configured by it.
-        let is_url = name == TARGET_URL_VARIABLE && actor.bound.is_some();
-        if is_allowed || !is_url && !is_reserved_variable(name) {
+        let is_allowed = name == HANDLER_VARIABLE && may_name_handler && place.is_template();
+        // A standalone adapter may well be configured by them.
+        let is_of_binding =
+            [TARGET_URL_VARIABLE, STRATEGY_VARIABLE].contains(&name) && actor.bound.is_some();
+        if is_allowed || !is_of_binding && !is_reserved_variable(name) {
             return true;
         }
         let location = place.locate(actor.call);
         let place = place.describe(actor.call);
-        let instead = match (is_url, is_handler, &actor.bound) {
-            (true, ..) => "write it in 'runtime.targetURL'",
-            (_, true, Some(_)) => "write it in 'runtime.handler'",
-            (_, true, None) => "write it in 'handler'",
+        let instead = match (name, &actor.bound) {
+            (TARGET_URL_VARIABLE, _) => "write it in 'runtime.targetURL'",
+            (STRATEGY_VARIABLE, _) => "write it in 'binding.strategy'",
+            (HANDLER_VARIABLE, Some(_)) => "write it in 'runtime.handler'",
+            (HANDLER_VARIABLE, None) => "write it in 'handler'",
             _ => "remove it",
         };
         let message =

@@ -33,7 +33,7 @@ pub use fields::{
 #[cfg(feature = "schema")]
 pub(crate) use form::{BINDING_FIELDS, EXCLUSIVE};
 pub use form::{Form, FormError, beside_exclusive};
-pub use precedence::{Lost, Yielded, keys_without_effect, yield_to_actor};
+pub use precedence::{Lost, Yielded, is_set_by_template, keys_without_effect, yield_to_actor};
 pub use resiliency::{Resiliency, Retry};
 pub use resiliency_problems::Problem as ResiliencyProblem;
 pub use scaling::{Advanced, Scaling};

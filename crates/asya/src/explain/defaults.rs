@@ -59,6 +59,7 @@ impl Defaults<'_> {
                 plain: value.clone(),
                 value,
                 origin,
+                is_replaced: false,
             });
         }
     }

@@ -44,7 +44,11 @@ pub fn table(explanation: &Explanation, width: Option<usize>, all: bool) -> Stri
     if !explanation.fields.is_empty() {
         let fields = explanation.fields.iter().map(|field| {
             let path = field.path.to_string();
-            cells([path, field.origin.to_string(), shown(&field.value)])
+            let origin = match field.is_replaced {
+                true => format!("{}, replaced by the template", field.origin),
+                false => field.origin.to_string(),
+            };
+            cells([path, origin, shown(&field.value)])
         });
         columns(["FIELD", "SET BY", "VALUE"], fields, width, &mut text);
     }
@@ -110,12 +114,16 @@ pub fn document(explanation: &Explanation, all: bool) -> Value {
 }
 
 fn field(field: &Field) -> Value {
-    json!({
+    let mut document = json!({
         "path": field.path.to_json(),
         "field": field.path.to_string(),
         "value": field.value,
         "origin": origin(&field.origin),
-    })
+    });
+    if field.is_replaced {
+        document["isReplaced"] = json!(true);
+    }
+    document
 }
 
 fn rendered_leaf(leaf: &RenderedLeaf) -> Value {

@@ -15,7 +15,7 @@ mod rendered;
 use std::collections::BTreeMap;
 
 use actor::diagnostic::{Code, Diagnostic, Location, Severity};
-use actor::spec::Spec;
+use actor::spec::{Spec, is_set_by_template};
 use actor::{labels, queue};
 use function_kit::value::struct_to_json;
 use function_kit::{Facts, PLATFORM_KEY, SPEC_KEY, redacted, value};
@@ -68,6 +68,8 @@ pub struct Field {
     pub(crate) plain: Value,
     /// The document that set it.
     pub origin: Origin,
+    /// Whether the actor's pod template sets the same, so that this has no effect.
+    pub is_replaced: bool,
 }
 
 /// The document that set a field.
@@ -195,6 +197,7 @@ impl<'a> Resolved<'a> {
                     }
                     merge::Origin::Top => Origin::Actor,
                 },
+                is_replaced: is_set_by_template(&self.document, &path),
                 path,
             })
             .collect()

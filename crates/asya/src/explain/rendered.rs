@@ -239,6 +239,7 @@ impl RenderedDefaults<'_, '_> {
                 plain: leaf.plain.clone(),
                 value: leaf.shown.clone(),
                 origin: origin.clone(),
+                is_replaced: false,
             });
         }
     }

@@ -62,6 +62,33 @@ fn flavor(name: &str) -> Value {
 }
 
 #[test]
+fn a_flavors_field_under_the_actors_template_is_replaced() {
+    let actor = ACTOR.replace("image: my-org/app:1", "flavors: [base]").replace(
+        "handler:",
+        "workload: {template: {spec: {nodeSelector: {disk: hdd}, containers: [{name: asya-runtime, \
+         image: \"my-org/app:1\"}]}}}, handler:",
+    );
+    let flavor = "
+apiVersion: apiextensions.crossplane.io/v1beta1
+kind: EnvironmentConfig
+metadata: {name: base}
+data: {image: my-org/base:1, nodeSelector: {disk: ssd, zone: a}}
+";
+    let folder = Folder::with(&[
+        ("actor.yaml", &actor),
+        ("flavors.yaml", flavor),
+        ("platform.yaml", PLATFORM),
+    ]);
+    let explained = explained(&folder, "-e flavors.yaml");
+    let fields = explained["fields"].as_array().unwrap();
+    let replaced = fields.iter().filter(|field| field["isReplaced"] == true);
+    let replaced: Vec<_> = replaced.map(|field| field["field"].as_str().unwrap()).collect();
+    assert_eq!(replaced, ["image", "nodeSelector.disk"]);
+    let run = folder.run("explain actor.yaml -e platform.yaml -e flavors.yaml");
+    assert!(run.output.contains("flavor base, replaced by the template"), "{}", run.output);
+}
+
+#[test]
 fn each_field_has_its_origin() {
     let explained = explained(&folder(), "-e flavors.yaml");
     assert_eq!(explained["actor"], "text-processor");

@@ -176,6 +176,55 @@ pub fn keys_without_effect(path: &FieldPath, given: &Value, own: &Value) -> Vec<
     }
 }
 
+/// Returns whether the template of a resolved spec (its `workload` or `runtime`) sets what this leaf of
+/// an inline field gives: the field has no effect then, because inline fields lie under the template.
+pub fn is_set_by_template(document: &Document, leaf: &FieldPath) -> bool {
+    let [Segment::Key(field), rest @ ..] = leaf.segments() else {
+        return false;
+    };
+    let mut rules = [&CONTAINER[..], &POD, &METADATA, &WORKLOAD, &RUNTIME]
+        .into_iter()
+        .flatten();
+    if !rules.any(|(inline, _)| inline == field) {
+        return false;
+    }
+    let given = document.get(field).and_then(|value| narrowed(value, rest));
+    let Some(given) = given else {
+        return false;
+    };
+    let given = Document::from_iter([(field.clone(), given)]);
+    ["workload", "runtime"].into_iter().any(|template| {
+        let Some(template) = document.get_key_value(template) else {
+            return false;
+        };
+        let template = Document::from_iter([(template.0.clone(), template.1.clone())]);
+        let mut left = template.clone();
+        yield_to_actor(&mut left, &given);
+        left != template
+    })
+}
+
+/// The value with nothing in it but what is on the path. Of a list item all fields are kept, because some
+/// of them identify it.
+fn narrowed(value: &Value, path: &[Segment]) -> Option<Value> {
+    Some(match path {
+        [] => value.clone(),
+        [Segment::Key(key), rest @ ..] => {
+            let inner = narrowed(value.get(key)?, rest)?;
+            Value::Object(Document::from_iter([(key.clone(), inner)]))
+        }
+        [Segment::Index(index), rest @ ..] => {
+            let mut item = value.get(index)?.clone();
+            // A Secret's keys are variables of their own.
+            if let [Segment::Key(list), Segment::Index(index), ..] = rest {
+                let inner = item.get(list)?.get(index)?.clone();
+                item[list] = Value::Array(vec![inner]);
+            }
+            Value::Array(vec![item])
+        }
+    })
+}
+
 /// A flavor that gives way to an actor.
 struct Yielding<'a> {
     own: &'a Document,

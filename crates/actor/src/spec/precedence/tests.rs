@@ -184,6 +184,71 @@ fn removed_items_are_numbered_as_in_the_flavor() {
 }
 
 #[test]
+fn a_template_sets_what_inline_fields_give() {
+    let document = json!({
+        "image": "a:1",
+        "handler": "a.b",
+        "resources": {"limits": {"cpu": "1", "memory": "1Gi"}},
+        "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+        "secretRefs": [{"secretName": "s", "keys": [
+            {"key": "k", "envVar": "C"},
+            {"key": "l", "envVar": "D"},
+        ]}],
+        "nodeSelector": {"disk": "ssd", "zone": "a"},
+        "tolerations": [{"key": "gpu"}],
+        "workload": {"template": {"spec": {
+            "nodeSelector": {"disk": "hdd"},
+            "tolerations": [{"key": "gpu"}],
+            "containers": [{
+                "name": "asya-runtime",
+                "image": "b:1",
+                "resources": {"limits": {"cpu": "2"}},
+                "env": [{"name": "B"}, {"name": "C"}],
+            }],
+        }}},
+    });
+    let Value::Object(document) = document else {
+        panic!("no map")
+    };
+    let is_set = |path: &[Segment]| is_set_by_template(&document, &path.to_vec().into());
+    let index = Segment::Index;
+    let set: [&[Segment]; 6] = [
+        &["image".into()],
+        &["resources".into(), "limits".into(), "cpu".into()],
+        &["env".into(), index(1), "name".into()],
+        &["env".into(), index(1), "value".into()],
+        &[
+            "secretRefs".into(),
+            index(0),
+            "keys".into(),
+            index(0),
+            "envVar".into(),
+        ],
+        &["nodeSelector".into(), "disk".into()],
+    ];
+    for path in set {
+        assert!(is_set(path), "{path:?}");
+    }
+    let free: [&[Segment]; 6] = [
+        &["handler".into()],
+        &["resources".into(), "limits".into(), "memory".into()],
+        &["env".into(), index(0), "value".into()],
+        &[
+            "secretRefs".into(),
+            index(0),
+            "keys".into(),
+            index(1),
+            "envVar".into(),
+        ],
+        &["nodeSelector".into(), "zone".into()],
+        &["tolerations".into(), index(0), "key".into()],
+    ];
+    for path in free {
+        assert!(!is_set(path), "{path:?}");
+    }
+}
+
+#[test]
 fn keys_that_the_actor_does_not_repeat_are_lost() {
     let template = |pod: Value| json!({"workload": {"template": {"spec": pod}}});
     let runtime = |mut container: Value| {
