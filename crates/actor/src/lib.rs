@@ -40,6 +40,7 @@ pub mod diagnostic;
 pub mod duration;
 pub mod entry;
 pub mod health;
+pub mod hidden;
 pub mod labels;
 pub mod managed;
 pub mod names;

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use actor::hidden::escaped;
 use asya_sidecar::admin::{self, Message, Selection};
 use asya_sidecar::config::Config;
 use asya_sidecar::runtime_files;
@@ -202,8 +203,9 @@ fn read(payload: String) -> Result<String, String> {
     Ok(text)
 }
 
+/// Writes a line of JSON or an id; line breaks in one of these are escaped.
 fn print(line: &str) -> Result<(), String> {
-    let written = writeln!(std::io::stdout(), "{line}");
+    let written = writeln!(std::io::stdout(), "{}", escaped(line));
     written.map_err(|error| format!("cannot write: {error}"))
 }
 

@@ -252,3 +252,50 @@ async fn only(rabbit: &Rabbit, actor: &str) -> (String, Value) {
     let envelope = taken.remove(0);
     (envelope.to_string(), envelope)
 }
+
+#[tokio::test]
+async fn an_expired_message_is_not_processed() {
+    let rabbit = Rabbit::start().await;
+    rabbit.queue("a").await;
+    let pod = Pod::start(&rabbit.environment("a"));
+    pod.ready().await;
+    let mut late = envelope("late", "a", &["b"], &json!({}));
+    late["status"] = json!({"deadline_at": "2020-01-01T00:00:00Z"});
+    rabbit.send("a", &late).await;
+    let failed = rabbit.take_when("x-sump", 1).await;
+    assert_eq!(failed[0]["status"]["error"]["type"], "asya.DeadlineError");
+    assert_eq!(failed[0]["status"]["deadline_at"], "2020-01-01T00:00:00Z");
+    assert!(pod.calls().is_empty());
+}
+
+#[tokio::test]
+async fn no_attempt_is_planned_for_later_than_the_deadline() {
+    let rabbit = Rabbit::start().await;
+    rabbit.queue("a").await;
+    let mut environment = rabbit.environment("a");
+    let policies = r#"{"default": {"maxAttempts": 9, "backoff": "constant", "initialDelay": "1h",
+        "maxInterval": "1h"}}"#;
+    environment.insert("ASYA_RESILIENCY_POLICIES".to_owned(), policies.to_owned());
+    let pod = Pod::start(&environment);
+    pod.ready().await;
+    let mut sent = envelope("m", "a", &[], &json!({"do": "raise"}));
+    let deadline = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(10);
+    sent["status"] = json!({"deadline_at": deadline.to_string()});
+    rabbit.send("a", &sent).await;
+    let failed = rabbit.take_when("x-sump", 1).await;
+    assert_eq!(failed[0]["status"]["reason"], "Timeout");
+    assert_eq!(failed[0]["status"]["error"]["message"], "as asked");
+    rabbit.until_count("asya-a", 0).await;
+}
+
+#[tokio::test]
+async fn a_message_at_the_wrong_actor_is_in_the_sump() {
+    let rabbit = Rabbit::start().await;
+    rabbit.queue("a").await;
+    let pod = Pod::start(&rabbit.environment("a"));
+    pod.ready().await;
+    rabbit.send("a", &envelope("m", "b", &[], &json!({}))).await;
+    let failed = rabbit.take_when("x-sump", 1).await;
+    assert_eq!(failed[0]["payload"]["error"], "route_mismatch");
+    assert!(pod.calls().is_empty());
+}

@@ -16,6 +16,9 @@ const RECONNECT: Duration = Duration::from_secs(10);
 /// Time after a queue's creation in which messages must be received.
 const LATE_QUEUE: Duration = Duration::from_secs(5);
 
+/// Time that the sidecar waits for the broker's deliveries, and then for its answer.
+const ANSWER: Duration = Duration::from_secs(3);
+
 #[tokio::test]
 async fn sigterm_lets_the_running_call_finish_and_takes_nothing_new() {
     let rabbit = Rabbit::start().await;
@@ -107,6 +110,45 @@ async fn a_dead_runtime_holds_none_of_several_messages() {
     pod.start_runtime();
     assert_eq!(rabbit.take_when("x-sink", 8).await.len(), 8);
     assert!(rabbit.take("x-sump").await.is_empty());
+}
+
+/// A broker with a resource alarm reads nothing from connections that publish, and so answers nothing on
+/// them: that is no reason to give up the connection, and with it the calls that are under way.
+#[tokio::test]
+async fn a_broker_that_blocks_publishers_doubles_no_message() {
+    let rabbit = Rabbit::on(Arc::new(RabbitMq::start().await)).await;
+    rabbit.queue("a").await;
+    let mut environment = rabbit.environment("a");
+    environment.insert("ASYA_PREFETCH".to_owned(), "2".to_owned());
+    let mut pod = Pod::start(&environment);
+    pod.ready().await;
+    let release = pod.release_file("go");
+    let held = json!({"do": "hold", "release": release});
+    for number in 0..4 {
+        let id = format!("m{number}");
+        rabbit.send("a", &envelope(&id, "a", &[], &held)).await;
+    }
+    until("two messages are processed at a time", || async {
+        let in_flight = pod.metric("messages_in_flight").await;
+        (in_flight > 1.9).then_some(())
+    })
+    .await;
+    rabbit.broker.set_memory_watermark(0.0);
+    std::fs::write(release, "").unwrap();
+    // Longer than the sidecar waits for an answer of a broker that is not blocked.
+    let blocked = Instant::now();
+    until("the alarm has lasted", || async {
+        (blocked.elapsed() > 3 * ANSWER).then_some(())
+    })
+    .await;
+    assert_eq!(pod.calls().len(), 2, "no call is repeated, none begins");
+    rabbit.broker.set_memory_watermark(0.4);
+    let at_sink = rabbit.take_when("x-sink", 4).await;
+    assert_eq!(pod.calls().len(), 4);
+    assert!(pod.terminate().await.success());
+    rabbit.until_count("asya-a", 0).await;
+    let late = rabbit.take("x-sink").await;
+    assert_eq!(at_sink.len() + late.len(), 4, "{late:?}");
 }
 
 #[tokio::test]
@@ -423,53 +465,6 @@ async fn a_call_that_hangs_gives_one_failure_and_spoils_no_other_message() {
     assert!(pod.sidecar.exit_status().is_none(), "it goes on");
     assert!(rabbit.take("x-sump").await.is_empty());
     rabbit.until_count("asya-a", 0).await;
-}
-
-#[tokio::test]
-async fn an_expired_message_is_not_processed() {
-    let rabbit = Rabbit::start().await;
-    rabbit.queue("a").await;
-    let pod = Pod::start(&rabbit.environment("a"));
-    pod.ready().await;
-    let mut late = envelope("late", "a", &["b"], &json!({}));
-    late["status"] = json!({"deadline_at": "2020-01-01T00:00:00Z"});
-    rabbit.send("a", &late).await;
-    let failed = rabbit.take_when("x-sump", 1).await;
-    assert_eq!(failed[0]["status"]["error"]["type"], "asya.DeadlineError");
-    assert_eq!(failed[0]["status"]["deadline_at"], "2020-01-01T00:00:00Z");
-    assert!(pod.calls().is_empty());
-}
-
-#[tokio::test]
-async fn no_attempt_is_planned_for_later_than_the_deadline() {
-    let rabbit = Rabbit::start().await;
-    rabbit.queue("a").await;
-    let mut environment = rabbit.environment("a");
-    let policies = r#"{"default": {"maxAttempts": 9, "backoff": "constant", "initialDelay": "1h",
-        "maxInterval": "1h"}}"#;
-    environment.insert("ASYA_RESILIENCY_POLICIES".to_owned(), policies.to_owned());
-    let pod = Pod::start(&environment);
-    pod.ready().await;
-    let mut sent = envelope("m", "a", &[], &json!({"do": "raise"}));
-    let deadline = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(10);
-    sent["status"] = json!({"deadline_at": deadline.to_string()});
-    rabbit.send("a", &sent).await;
-    let failed = rabbit.take_when("x-sump", 1).await;
-    assert_eq!(failed[0]["status"]["reason"], "Timeout");
-    assert_eq!(failed[0]["status"]["error"]["message"], "as asked");
-    rabbit.until_count("asya-a", 0).await;
-}
-
-#[tokio::test]
-async fn a_message_at_the_wrong_actor_is_in_the_sump() {
-    let rabbit = Rabbit::start().await;
-    rabbit.queue("a").await;
-    let pod = Pod::start(&rabbit.environment("a"));
-    pod.ready().await;
-    rabbit.send("a", &envelope("m", "b", &[], &json!({}))).await;
-    let failed = rabbit.take_when("x-sump", 1).await;
-    assert_eq!(failed[0]["payload"]["error"], "route_mismatch");
-    assert!(pod.calls().is_empty());
 }
 
 async fn called(pod: &Pod, times: usize) {

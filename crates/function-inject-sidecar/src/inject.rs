@@ -48,7 +48,7 @@ impl Injected {
         errors: &mut Vec<Diagnostic>,
     ) -> Result<Self, StepError> {
         let mut containers = vec![sidecar::render(actor, is_foreign_pod, errors)?];
-        containers.extend(state_proxy::render(actor, errors));
+        containers.extend(state_proxy::render(actor, is_foreign_pod, errors));
         let init_container =
             (*script == Source::Image).then(|| sidecar::runtime_files(actor, &mut Vec::new()));
         Ok(Self {

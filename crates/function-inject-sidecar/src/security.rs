@@ -20,10 +20,13 @@ pub(crate) enum Program {
 ///
 /// `runAsNonRoot` is set for our own program and where `asya-runtime` demands it, in a template or
 /// inline: a foreign image that runs as root would not start with it. A user id is set only for our own
-/// program in a pod that runs as root.
+/// program, in a pod that runs as root or that is of another owner and so may do.
+///
+/// Keys of `capabilities` are replaced one by one: who adds one still drops the others.
 pub(crate) fn context(
     program: Program,
     spec: &Spec,
+    is_foreign_pod: bool,
     given: [Option<&Map<String, Value>>; 2],
 ) -> Value {
     let mut context = Map::from_iter([
@@ -36,7 +39,7 @@ pub(crate) fn context(
     ]);
     if program == Program::Ours {
         context.insert("readOnlyRootFilesystem".to_owned(), json!(true));
-        if pod_runs_as_root(spec) {
+        if is_foreign_pod || pod_runs_as_root(spec) {
             // The pod's user replaces the image's, and the kubelet refuses root with `runAsNonRoot`.
             context.insert("runAsUser".to_owned(), json!(OUR_USER));
         }
@@ -44,8 +47,13 @@ pub(crate) fn context(
     if program == Program::Ours || runtime_is_non_root(spec) {
         context.insert("runAsNonRoot".to_owned(), json!(true));
     }
-    for given in given.into_iter().flatten() {
-        context.extend(given.clone());
+    for (key, given) in given.into_iter().flatten().flatten() {
+        match (key.as_str(), context.get_mut(key), given) {
+            ("capabilities", Some(Value::Object(own)), Value::Object(given)) => {
+                own.extend(given.clone());
+            }
+            _ => drop(context.insert(key.clone(), given.clone())),
+        }
     }
     Value::Object(context)
 }
@@ -69,7 +77,8 @@ fn runtime_is_non_root(spec: &Spec) -> bool {
     let runtime = spec.workload.as_ref().and_then(Workload::runtime);
     let of_template = runtime.and_then(|runtime| runtime.get("securityContext")?.get(FIELD));
     let inline = || spec.container_security_context.as_ref()?.get(FIELD);
-    of_template.or_else(inline) == Some(&json!(true))
+    let adapter = || spec.runtime.as_ref()?.security_context.as_ref()?.get(FIELD);
+    of_template.or_else(adapter).or_else(inline) == Some(&json!(true))
 }
 
 #[cfg(test)]
@@ -83,6 +92,7 @@ mod tests {
         let context = context(
             Program::Ours,
             &Spec::default(),
+            false,
             [platform.as_object(), actor.as_object()],
         );
         assert_eq!(
@@ -106,10 +116,25 @@ mod tests {
         ];
         for (spec, expected) in cases {
             let parsed = Spec::parse(spec.clone()).unwrap();
-            let context = context(Program::Ours, &parsed, [None, None]);
+            let context = context(Program::Ours, &parsed, false, [None, None]);
             assert_eq!(context["runAsUser"].as_u64(), expected, "{spec}");
             assert_eq!(context["runAsNonRoot"], true, "{spec}");
         }
+        let in_foreign_pod = context(Program::Ours, &Spec::default(), true, [None, None]);
+        assert_eq!(in_foreign_pod["runAsUser"], 2000);
+    }
+
+    #[test]
+    fn who_adds_a_capability_still_drops_the_others() {
+        let given = json!({"capabilities": {"add": ["NET_BIND_SERVICE"]}});
+        let context = context(
+            Program::Ours,
+            &Spec::default(),
+            false,
+            [None, given.as_object()],
+        );
+        let expected = json!({"add": ["NET_BIND_SERVICE"], "drop": ["ALL"]});
+        assert_eq!(context["capabilities"], expected);
     }
 
     #[test]
@@ -143,7 +168,7 @@ mod tests {
         ];
         for (spec, expected, reason) in cases {
             let spec = Spec::parse(spec).unwrap();
-            let context = context(Program::Foreign, &spec, [None, None]);
+            let context = context(Program::Foreign, &spec, false, [None, None]);
             assert_eq!(context["runAsNonRoot"].as_bool(), expected, "{reason}");
             assert_eq!(context.get("readOnlyRootFilesystem"), None, "{reason}");
         }

@@ -50,7 +50,7 @@ pub(crate) fn render(
     is_foreign_pod: bool,
     errors: &mut Vec<Diagnostic>,
 ) -> Result<Value, StepError> {
-    let mut container = base(actor);
+    let mut container = base(actor, is_foreign_pod);
     container["name"] = json!(SIDECAR_CONTAINER);
     container["env"] = json!(environment::render(actor, errors)?);
     container["resources"] = requests(actor, errors);
@@ -68,9 +68,9 @@ pub(crate) fn render(
     Ok(container)
 }
 
-/// The init container that copies the runtime files from the sidecar's image.
+/// The init container that copies the runtime files from the sidecar's image, in a pod of the actor's own.
 pub(crate) fn runtime_files(actor: &Actor, errors: &mut Vec<Diagnostic>) -> Value {
-    let mut container = base(actor);
+    let mut container = base(actor, false);
     container["name"] = json!(RUNTIME_FILES_CONTAINER);
     container["args"] = json!(["runtime-files", "--to", RUNTIME_DIR]);
     container["resources"] = requests(actor, errors);
@@ -79,7 +79,7 @@ pub(crate) fn runtime_files(actor: &Actor, errors: &mut Vec<Diagnostic>) -> Valu
 }
 
 /// Fields that both containers of the sidecar's image have.
-fn base(actor: &Actor) -> Value {
+fn base(actor: &Actor, is_foreign_pod: bool) -> Value {
     let (own, of_platform) = (&actor.spec.sidecar, &actor.platform.sidecar);
     let pull_policy = own
         .image_pull_policy
@@ -97,7 +97,7 @@ fn base(actor: &Actor) -> Value {
     json!({
         "image": actor.sidecar_image,
         "imagePullPolicy": pull_policy,
-        "securityContext": security::context(program, actor.spec, given),
+        "securityContext": security::context(program, actor.spec, is_foreign_pod, given),
     })
 }
 

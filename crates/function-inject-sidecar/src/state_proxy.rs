@@ -17,7 +17,11 @@ use crate::security::{self, Program};
 use crate::{Actor, origin, resources, sidecar, volumes};
 
 /// One container for each state proxy, in the spec's order.
-pub(crate) fn render(actor: &Actor, errors: &mut Vec<Diagnostic>) -> Vec<Value> {
+pub(crate) fn render(
+    actor: &Actor,
+    is_foreign_pod: bool,
+    errors: &mut Vec<Diagnostic>,
+) -> Vec<Value> {
     let proxies = &actor.spec.state_proxy;
     let names = proxies.iter().enumerate();
     for (name, first, later) in repeated(names.map(|(index, proxy)| (proxy.name.as_str(), index))) {
@@ -28,7 +32,7 @@ pub(crate) fn render(actor: &Actor, errors: &mut Vec<Diagnostic>) -> Vec<Value> 
     }
     let proxies = proxies.iter().enumerate();
     proxies
-        .map(|(index, proxy)| container(actor, index, proxy, errors))
+        .map(|(index, proxy)| container(actor, index, proxy, is_foreign_pod, errors))
         .collect()
 }
 
@@ -36,6 +40,7 @@ fn container(
     actor: &Actor,
     proxy_index: usize,
     proxy: &StateProxy,
+    is_foreign_pod: bool,
     errors: &mut Vec<Diagnostic>,
 ) -> Value {
     let origin::Origin { location, text } =
@@ -95,7 +100,7 @@ fn container(
         "image": connector.image,
         "env": env,
         "resources": resources,
-        "securityContext": security::context(program, actor.spec, given),
+        "securityContext": security::context(program, actor.spec, is_foreign_pod, given),
         "volumeMounts": iter::once(volumes::of_state()).chain(mounts).collect::<Vec<_>>(),
     });
     if is_ours {

@@ -3,6 +3,8 @@
 //! Messages of the steps' own meet these rules already. Texts that they copy, such as the reason of
 //! an observed object's condition, may be anything.
 
+use actor::hidden::is_hidden;
+
 /// Most bytes of a message, which is the limit that Kubernetes sets for those of conditions.
 const LONGEST: usize = 32_768;
 
@@ -20,8 +22,8 @@ pub(crate) fn reason(text: &str) -> &str {
 
 /// The message as one line of at most [`LONGEST`] bytes.
 pub(crate) fn message(text: &str) -> String {
-    let mut line = if text.contains(char::is_control) {
-        text.replace(char::is_control, " ")
+    let mut line = if text.contains(is_hidden) {
+        text.replace(is_hidden, " ")
     } else {
         text.to_owned()
     };
@@ -57,6 +59,7 @@ mod tests {
     fn a_message_is_one_line_that_ends() {
         assert_eq!(message("a \"b\": ä"), "a \"b\": ä");
         assert_eq!(message("a\nb\r\tc\u{0}"), "a b  c ");
+        assert_eq!(message("a\u{202e}b\u{61c}c"), "a b c");
         for text in ["x".repeat(LONGEST), "ä".repeat(LONGEST / 2)] {
             assert_eq!(message(&text), text, "as long as may be");
         }

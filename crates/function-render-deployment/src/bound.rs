@@ -170,6 +170,9 @@ impl<'a> Bound<'a> {
         if let Some(resources) = &self.adapter.resources {
             container["resources"] = Value::Object(resources.clone());
         }
+        if let Some(context) = &self.adapter.security_context {
+            container["securityContext"] = Value::Object(context.clone());
+        }
         container
     }
 

@@ -80,6 +80,15 @@ pub(crate) fn complete(
             (actor.call, findings),
         );
     }
+    if actor.bound.is_some() {
+        defaults::apply_to_field(
+            (container, path),
+            "securityContext",
+            restricted(),
+            2,
+            (actor.call, findings),
+        );
+    }
     env::render(actor, container, path, findings);
 
     let mut mounts = List::take(
@@ -93,6 +102,20 @@ pub(crate) fn complete(
     mounts.append("volumeMounts", maps(&spec.volume_mounts));
     findings.repeated(actor.call, "mount path", mounts.names());
     mounts.write(container, "volumeMounts");
+}
+
+/// Keys of an adapter's security context with which it may be in a namespace, or in pods of others, that are
+/// held to Pod Security *restricted*. What an adapter does needs no more; whether its image can run as a user
+/// other than root is not known.
+fn restricted() -> Map<String, Value> {
+    Map::from_iter([
+        ("allowPrivilegeEscalation".to_owned(), json!(false)),
+        ("capabilities".to_owned(), json!({"drop": ["ALL"]})),
+        (
+            "seccompProfile".to_owned(),
+            json!({"type": "RuntimeDefault"}),
+        ),
+    ])
 }
 
 /// The template's image, else the spec's, else for an adapter the platform's.

@@ -16,14 +16,17 @@ use crate::{http, ports, until, until_within};
 /// The server's own script; that in `sbin` changes the user.
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 
+/// The script that controls a node, of the same kind.
+const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
+
 /// Variable with the folder of a whole Debian system, whose server is then started instead of the machine's:
 /// `cargo xtask rabbitmq-4` sets it. Needs root.
 const ROOT: &str = "ASYA_RABBITMQ_ROOT";
 
-/// Starts the server `$3` of the system in folder `$1`, which sees the folder for temporary files `$2`. The
+/// Starts the program `$3` of the system in folder `$1`, which sees the folder for temporary files `$2`. The
 /// mounts end with the process.
 const IN_ROOT: &str = r#"mkdir -p "$1$2" && mount --rbind "$2" "$1$2" && mount -t proc proc "$1/proc" &&
-exec chroot "$1" "$3""#;
+root=$1 && shift 2 && exec chroot "$root" "$@""#;
 
 /// Timeout of a node's start: on a machine with other work, and with queues to recover, it can
 /// take a minute.
@@ -166,6 +169,23 @@ impl RabbitMq {
         text.trim().parse().expect("a process id")
     }
 
+    /// Sets the fraction of the machine's memory from which on the node takes nothing from publishers: 0 blocks
+    /// them at once, 0.4 is the default.
+    ///
+    /// # Panics
+    /// If the node does not accept it.
+    pub fn set_memory_watermark(&self, fraction: f32) {
+        let dir = self.folder.path();
+        let mut control = program(CONTROL, dir, self.management, self.epmd);
+        control.args(["set_vm_memory_high_watermark", &fraction.to_string()]);
+        let output = control.output().expect("rabbitmqctl starts");
+        assert!(
+            output.status.success(),
+            "rabbitmqctl: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+
     /// URL of the management API.
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.management)
@@ -192,16 +212,17 @@ fn root() -> Option<PathBuf> {
     env::var_os(ROOT).map(PathBuf::from)
 }
 
-fn start_server(dir: &Path, management: u16, epmd: u16, distribution: u16) -> Process {
+/// A program of the server's, with what identifies the node in `dir`.
+fn program(path: &str, dir: &Path, management: u16, epmd: u16) -> Command {
     let mut command = match root() {
-        None => Command::new(SERVER),
+        None => Command::new(path),
         Some(root) => {
             let mut command = Command::new("unshare");
             command
                 .args(["--mount", "sh", "-c", IN_ROOT, "sh"])
                 .arg(root)
                 .arg(env::temp_dir())
-                .arg(SERVER);
+                .arg(path);
             command
         }
     };
@@ -213,13 +234,19 @@ fn start_server(dir: &Path, management: u16, epmd: u16, distribution: u16) -> Pr
         .env("ERL_EPMD_PORT", epmd.to_string())
         .env("ERL_EPMD_ADDRESS", "127.0.0.1")
         .env("RABBITMQ_NODENAME", format!("test{management}@localhost"))
+        .env("RABBITMQ_CONF_ENV_FILE", "/dev/null");
+    command
+}
+
+fn start_server(dir: &Path, management: u16, epmd: u16, distribution: u16) -> Process {
+    let mut command = program(SERVER, dir, management, epmd);
+    command
         .env("RABBITMQ_DIST_PORT", distribution.to_string())
         .env("RABBITMQ_CONFIG_FILE", dir.join("rabbitmq"))
         .env("RABBITMQ_ENABLED_PLUGINS_FILE", dir.join("enabled_plugins"))
         .env("RABBITMQ_MNESIA_BASE", dir.join("mnesia"))
         .env("RABBITMQ_LOG_BASE", dir.join("log"))
         .env("RABBITMQ_PID_FILE", dir.join("pid"))
-        .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
         .env(
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
             "-kernel inet_dist_use_interface {127,0,0,1} +S 2:2",

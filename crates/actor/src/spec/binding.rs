@@ -66,6 +66,9 @@ pub struct RuntimeAdapter {
         schemars(schema_with = "crate::schema::fields::resources")
     )]
     pub resources: Option<Map<String, Value>>,
+    /// Security context of the adapter, as in Kubernetes. Its keys replace those of the default, which Pod
+    /// Security *restricted* accepts in a pod that does not run as root.
+    pub security_context: Option<Map<String, Value>>,
 }
 
 /// Options of the binding to a workload.

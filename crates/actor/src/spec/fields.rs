@@ -133,7 +133,14 @@ pub const KNOWN_INSIDE: [(&[&str], &[&str]); 11] = [
     ),
     (
         &["runtime"],
-        &["env", "handler", "image", "resources", "targetURL"],
+        &[
+            "env",
+            "handler",
+            "image",
+            "resources",
+            "securityContext",
+            "targetURL",
+        ],
     ),
     (
         &["scaling"],

@@ -16,7 +16,7 @@ enum PathPart {
 use PathPart::{Item, Key};
 
 /// Paths in a spec, with the types of their values.
-const SPEC: [(&[PathPart], &str); 33] = [
+const SPEC: [(&[PathPart], &str); 34] = [
     (&[Key("affinity")], "Affinity"),
     (&[Key("args")], "[]string"),
     (&[Key("containerSecurityContext")], "SecurityContext"),
@@ -32,6 +32,7 @@ const SPEC: [(&[PathPart], &str); 33] = [
     (&[Key("resources")], "ResourceRequirements"),
     (&[Key("runtime"), Key("env")], "[]EnvVar"),
     (&[Key("runtime"), Key("resources")], "ResourceRequirements"),
+    (&[Key("runtime"), Key("securityContext")], "SecurityContext"),
     (
         &[Key("scaling"), Key("advanced"), Key("behavior")],
         "HorizontalPodAutoscalerBehavior",

@@ -89,9 +89,10 @@ const WORKLOAD: [(&str, Rule); 3] = [
 ];
 
 /// Inline fields that `runtime` of mode Binding may set.
-const RUNTIME: [(&str, Rule); 5] = [
+const RUNTIME: [(&str, Rule); 6] = [
     ("image", Field("image")),
     ("handler", Field("handler")),
+    ("containerSecurityContext", Keys("securityContext")),
     ("resources", InnerKeys("resources")),
     ("env", Items("env", &["name"])),
     ("secretRefs", Items("env", &["name"])),
