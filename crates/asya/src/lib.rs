@@ -60,6 +60,7 @@ pub mod remote;
 mod render_result;
 pub mod run;
 pub mod schema;
+mod serde_message;
 pub mod status;
 pub mod steps;
 mod table;

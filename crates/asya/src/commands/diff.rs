@@ -13,7 +13,7 @@ use crate::printer::Printer;
 use crate::remote::{RemoteError, RemoteProgram};
 
 use super::foreign::Skipped;
-use super::{ExitStatus, functions, unusable};
+use super::{ExitStatus, functions, refuse_all};
 
 /// Actors that a warning names before it only counts.
 const NAMED_MAX: usize = 3;
@@ -28,8 +28,11 @@ pub(super) fn run(arguments: Diff, printer: &Printer) -> io::Result<ExitStatus> 
     drop(progress);
     let mut loaded = match loaded {
         Ok(loaded) => loaded,
-        // As with diff(1), 1 means that something differs.
-        Err(error) => return Ok(unusable(&error, printer)),
+        Err(errors) => {
+            refuse_all(&errors, printer);
+            // As with diff(1), 1 means that something differs.
+            return Ok(ExitStatus::Error);
+        }
     };
     for warning in &loaded.warnings {
         printer.warning(warning);

@@ -11,6 +11,7 @@ use crate::inputs::workloads_of;
 use crate::kubectl::Kubectl;
 use crate::operate::{RunError, dead_letters, job, run_job, table};
 use crate::printer::Printer;
+use crate::serde_message::json_problem;
 use crate::table::columns;
 use crate::visible::{visible, visible_line, yaml};
 
@@ -24,7 +25,7 @@ pub(super) fn send(arguments: &Send, printer: &Printer) -> io::Result<ExitStatus
         let parsed = serde_json::from_str::<serde::de::IgnoredAny>(&text);
         parsed
             .map(|_| text)
-            .map_err(|error| format!("the payload is no JSON: {error}"))
+            .map_err(|error| format!("the payload is no JSON: {}", json_problem(&error)))
     });
     let text = match text {
         Ok(text) => text,

@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 
 use super::InputError;
 use super::cases::single;
-use super::documents::{self, Documents, Role, names_standard_input_twice};
+use super::documents::{self, Documents, Role, names_standard_input_twice, position_of};
 use super::summary::Summary;
 use crate::actor_test::{API_VERSION, ActorTest, Expectation, InlineActor, InvalidCase, KIND};
+use crate::serde_message::field_problem;
 use pipeline::{Inputs, Object};
 
 /// Name of an actor that a case gives as a spec alone.
@@ -120,7 +121,8 @@ fn unread(error: InputError) -> (InvalidCase, InputError) {
         InputError::Case { path, position, .. }
         | InputError::NoObject { path, position }
         | InputError::NameNotText { path, position, .. } => (Some(path.clone()), Some(*position)),
-        InputError::Read { path, .. } | InputError::Yaml { path, .. } => (Some(path.clone()), None),
+        InputError::Yaml { path, source } => (Some(path.clone()), Some(position_of(source))),
+        InputError::Read { path, .. } => (Some(path.clone()), None),
         _ => (None, None),
     };
     let name = file.as_ref().map(|file| file.display().to_string());
@@ -168,7 +170,10 @@ fn test(
         return Err(problem(["apiVersion"].into(), message));
     }
     let case: Document = serde_path_to_error::deserialize(document.object.clone().into_value())
-        .map_err(|error| problem(path_of(error.path()), error.inner().to_string()))?;
+        .map_err(|error| {
+            let path = path_of(error.path());
+            problem(path, field_problem(&error.inner().to_string()))
+        })?;
     if case.expect.is_empty() {
         let message = "nothing is expected: give objects, absent, spec, error or warnings";
         return Err(problem(["expect"].into(), message.to_owned()));

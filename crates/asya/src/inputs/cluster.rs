@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::InputError;
 use super::documents::{Documents, names_standard_input_twice};
+use crate::serde_message::json_problem;
 use crate::status::composed_kinds;
 use crate::steps::is_own;
 use pipeline::Object;
@@ -244,7 +245,7 @@ impl Cluster {
             });
         }
         let document: Value = serde_json::from_slice(&output.stdout).map_err(|source| {
-            let problem = format!("its answer is not JSON: {source}");
+            let problem = format!("its answer is not JSON: {}", json_problem(&source));
             let command = arguments.join(" ");
             InputError::Kubectl { command, problem }
         })?;

@@ -17,7 +17,8 @@ use serde_json::Value;
 
 use super::InputError;
 use super::bare_keys::bare_keys;
-use super::files::{STANDARD_INPUT, read, yaml_files};
+use super::files::{FolderFiles, STANDARD_INPUT, read_input, yaml_files};
+use super::stream::Stream;
 use super::summary::Summary;
 use crate::actor_test::KIND as TEST;
 
@@ -165,11 +166,10 @@ impl Documents {
             self.add_file(path, true, None);
             return;
         }
-        let files = match yaml_files(path, recursive) {
-            Ok(files) => files,
-            Err(error) => return self.errors.push(error),
-        };
-        if files.is_empty() {
+        let FolderFiles { files, errors } = yaml_files(path, recursive);
+        let is_read = errors.is_empty();
+        self.errors.extend(errors);
+        if files.is_empty() && is_read {
             let folder = path.to_owned();
             self.errors.push(InputError::NoYaml { folder });
         }
@@ -201,20 +201,20 @@ impl Documents {
         if !self.files.insert(identity) {
             return;
         }
-        let text = match read(file) {
-            Ok(text) => text,
+        let bytes = match read_input(file, is_named) {
+            Ok(bytes) => bytes,
             Err(error) => return self.errors.push(error),
         };
-        let located = match actor::yaml::located(&text) {
-            Ok(located) => located,
-            Err(source) => {
-                let path = file.to_owned();
-                return self.errors.push(InputError::Yaml { path, source });
-            }
-        };
+        let stream = Stream::read(&bytes);
+        let (text, located) = (stream.text, stream.documents);
+        let is_readable = stream.errors.is_empty();
+        self.errors.extend(stream.errors.into_iter().map(|source| {
+            let path = file.to_owned();
+            InputError::Yaml { path, source }
+        }));
         let has_objects = located.iter().any(|it| is_object(&it.value));
         if !is_named && !has_objects {
-            self.summary.skipped += 1;
+            self.summary.skipped += usize::from(is_readable);
             return;
         }
         let found: Vec<Document> = located

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use actor::yaml::{Position, YamlError};
 
 use super::summary::Summary;
+use crate::serde_message::json_problem;
 use pipeline::{CompositeError, CompositionError, XrdError};
 
 /// Reason for which the input cannot be used. One line each.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// A file or folder cannot be read.
-    #[error("cannot read {path:?}: {source}")]
+    #[error("cannot read {path:?}: {}", io_problem(source))]
     Read {
         /// The file or folder.
         path: PathBuf,
@@ -60,7 +61,7 @@ pub enum InputError {
         folder: PathBuf,
     },
     /// A schema document is not JSON.
-    #[error("{}: cannot read JSON: {source}", path.display())]
+    #[error("{}: cannot read JSON: {}", path.display(), json_problem(source))]
     Json {
         /// The file.
         path: PathBuf,
@@ -235,6 +236,15 @@ fn placed(error: &YamlError) -> String {
             position: Some(Position { line, column }),
         } => format!("{line}:{column}: cannot read YAML: {problem}"),
         error => format!(" {error}"),
+    }
+}
+
+/// The message of the operating system without the number of the error.
+pub(super) fn io_problem(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error ") {
+        Some((problem, _)) => problem.to_owned(),
+        None => text,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Text and YAML from files, folders and standard input.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -13,42 +13,103 @@ pub(super) const STANDARD_INPUT: &str = "-";
 
 /// The text of a file, or of standard input.
 pub(super) fn read(file: &Path) -> Result<String, InputError> {
-    let text = if file == Path::new(STANDARD_INPUT) {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        fs::read_to_string(file)
-    };
+    let text = bytes_of(file).and_then(|bytes| {
+        let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text");
+        String::from_utf8(bytes).map_err(not_text)
+    });
     text.map_err(|source| unreadable(file, source))
 }
 
-/// The YAML files (`.yaml`, `.yml`) directly in a folder, sorted; with `recursive` also those in
-/// folders below it. Hidden folders are skipped.
-pub(super) fn yaml_files(folder: &Path, recursive: bool) -> Result<Vec<PathBuf>, InputError> {
-    let mut files = Vec::new();
-    for entry in entries(folder)? {
-        if entry.is_dir() {
-            if recursive && !is_hidden(&entry) {
-                files.extend(yaml_files(&entry, recursive)?);
-            }
-        } else if has_extension(&entry, &["yaml", "yml"]) {
-            files.push(entry);
-        }
+/// The content of a file, or of standard input. A pipe is read if the command line names it: in a folder
+/// nothing may ever write to it.
+pub(super) fn read_input(file: &Path, is_named: bool) -> Result<Vec<u8>, InputError> {
+    let bytes = if is_named {
+        bytes_of(file)
+    } else {
+        regular(file).and_then(|()| bytes_of(file))
+    };
+    bytes.map_err(|source| unreadable(file, source))
+}
+
+fn bytes_of(file: &Path) -> io::Result<Vec<u8>> {
+    if file == Path::new(STANDARD_INPUT) {
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        fs::read(file)
     }
-    Ok(files)
+}
+
+fn regular(file: &Path) -> io::Result<()> {
+    if fs::metadata(file)?.is_file() {
+        Ok(())
+    } else {
+        let problem =
+            "it is a pipe, socket or device, which is read only if the command line names it";
+        Err(io::Error::new(io::ErrorKind::InvalidInput, problem))
+    }
+}
+
+/// Files of a folder.
+#[derive(Debug, Default)]
+pub(super) struct FolderFiles {
+    /// The files, sorted.
+    pub(super) files: Vec<PathBuf>,
+    /// Folders that cannot be read.
+    pub(super) errors: Vec<InputError>,
+}
+
+/// The YAML files (`.yaml`, `.yml`) directly in a folder; with `recursive` also those in folders below
+/// it. Hidden folders are skipped. A folder is read once, whatever links lead to it.
+pub(super) fn yaml_files(folder: &Path, recursive: bool) -> FolderFiles {
+    let is_entered = |folder: &Path| recursive && !is_hidden(folder);
+    files_below(folder, &["yaml", "yml"], is_entered)
 }
 
 /// The JSON files below a folder, sorted.
 pub(super) fn json_files(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
-    let mut files = Vec::new();
-    for entry in entries(folder)? {
-        if entry.is_dir() {
-            files.extend(json_files(&entry)?);
-        } else if has_extension(&entry, &["json"]) {
-            files.push(entry);
+    let FolderFiles { files, errors } = files_below(folder, &["json"], |_| true);
+    errors.into_iter().next().map_or(Ok(files), Err)
+}
+
+fn files_below(
+    folder: &Path,
+    extensions: &[&str],
+    is_entered: impl Fn(&Path) -> bool,
+) -> FolderFiles {
+    let mut found = FolderFiles::default();
+    let mut read: BTreeSet<PathBuf> = BTreeSet::new();
+    // Links last: what they lead to is named by its own path if it is below the folder.
+    let (mut folders, mut links) = (vec![folder.to_owned()], Vec::new());
+    while let Some(folder) = folders.pop().or_else(|| links.pop()) {
+        let identity = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        if !read.insert(identity) {
+            continue;
+        }
+        let entries = match entries(&folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                found.errors.push(error);
+                continue;
+            }
+        };
+        for entry in entries {
+            if !entry.is_dir() {
+                if has_extension(&entry, extensions) {
+                    found.files.push(entry);
+                }
+            } else if is_entered(&entry) {
+                let list = if entry.is_symlink() {
+                    &mut links
+                } else {
+                    &mut folders
+                };
+                list.push(entry);
+            }
         }
     }
-    Ok(files)
+    found.files.sort();
+    found
 }
 
 /// Time of change and size of a file; none if it cannot be read.
@@ -63,7 +124,7 @@ pub fn fingerprint(paths: &[PathBuf], recursive: bool) -> BTreeMap<PathBuf, File
     let mut states = BTreeMap::new();
     for path in paths {
         if path.is_dir() {
-            let files = yaml_files(path, recursive).unwrap_or_default();
+            let files = yaml_files(path, recursive).files;
             states.extend(files.into_iter().map(|file| {
                 let found = state(&file);
                 (file, found)

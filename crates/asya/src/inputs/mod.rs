@@ -16,6 +16,7 @@ mod files;
 mod messages;
 mod sides;
 mod sources;
+mod stream;
 mod summary;
 
 pub use actor_tests::{LoadedTest, LoadedTests, actor_tests, files_of_tests};

@@ -52,27 +52,57 @@ pub struct LoadedSides {
 /// ignored.
 ///
 /// # Errors
-/// When a file or the cluster cannot be read, or neither side has an actor.
-pub fn sides(arguments: &SideArguments, versions: [Version; 2]) -> Result<LoadedSides, InputError> {
+/// When files or the cluster cannot be read, or neither side has an actor. An actor that cannot be read
+/// would appear as removed, so nothing is compared.
+pub fn sides(
+    arguments: &SideArguments,
+    versions: [Version; 2],
+) -> Result<LoadedSides, Vec<InputError>> {
     let SideArguments {
         shared, old, new, ..
     } = arguments;
-    let paths = || shared.iter().chain(old).chain(new);
-    if names_standard_input_twice(paths()) {
-        return Err(InputError::SeveralStandardInputs);
+    let paths = shared.iter().chain(old).chain(new);
+    if names_standard_input_twice(paths) {
+        return Err(vec![InputError::SeveralStandardInputs]);
     }
-    let mut summary = Summary::default();
-    let mut warnings = Vec::new();
-    let mut contents = |paths: &[PathBuf]| -> Result<Vec<Found>, InputError> {
-        let mut documents = Documents::read(paths, arguments.recursive);
-        if documents.errors.is_empty() {
-            summary = summary.and(documents.summary);
-            warnings.append(&mut documents.warnings);
-            return Ok(found(documents));
-        }
-        Err(documents.errors.swap_remove(0))
-    };
-    let [own, old, new] = [contents(shared)?, contents(old)?, contents(new)?];
+    let mut contents = Contents::default();
+    let read = [shared, old, new].map(|paths| contents.read(paths, arguments.recursive));
+    if contents.errors.is_empty() {
+        loaded(arguments, versions, read, contents).map_err(|error| vec![error])
+    } else {
+        Err(contents.errors)
+    }
+}
+
+/// What files contain beside their objects.
+#[derive(Debug, Default)]
+struct Contents {
+    errors: Vec<InputError>,
+    warnings: Vec<String>,
+    summary: Summary,
+}
+
+impl Contents {
+    fn read(&mut self, paths: &[PathBuf], recursive: bool) -> Vec<Found> {
+        let mut documents = Documents::read(paths, recursive);
+        self.errors.append(&mut documents.errors);
+        self.warnings.append(&mut documents.warnings);
+        self.summary = self.summary.and(documents.summary);
+        found(documents)
+    }
+}
+
+fn loaded(
+    arguments: &SideArguments,
+    versions: [Version; 2],
+    [own, old, new]: [Vec<Found>; 3],
+    contents: Contents,
+) -> Result<LoadedSides, InputError> {
+    let Contents {
+        warnings,
+        mut summary,
+        ..
+    } = contents;
     let mut shared = in_cluster(arguments.cluster.as_ref())?;
     summary.actors += count(&shared, |object| role(object) == Role::Actor);
     summary.flavors += count(&shared, |object| role(object) == Role::Flavor);
@@ -91,7 +121,9 @@ pub fn sides(arguments: &SideArguments, versions: [Version; 2]) -> Result<Loaded
     if old.actors.is_empty() && new.actors.is_empty() {
         summary.actors = 0;
         let cluster = arguments.cluster.as_ref().map(|_| PathBuf::from(CLUSTER));
-        let shown: Vec<PathBuf> = cluster.into_iter().chain(paths().cloned()).collect();
+        let files = [&arguments.shared, &arguments.old, &arguments.new];
+        let files = files.into_iter().flatten().cloned();
+        let shown: Vec<PathBuf> = cluster.into_iter().chain(files).collect();
         return Err(no_xr(&shown, summary));
     }
     Ok(LoadedSides {

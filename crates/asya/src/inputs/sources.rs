@@ -8,6 +8,7 @@ use merge::FieldPath;
 use super::InputError;
 use super::compositions::both_built_in;
 use super::documents::{self, Documents, names_standard_input_twice, position_of};
+use super::error::io_problem;
 use super::files::STANDARD_INPUT;
 use super::summary::Summary;
 use crate::lint::{Check, Code, Document, Finding, Place, Role, Severity};
@@ -113,7 +114,7 @@ fn finding(error: &InputError) -> Option<Finding> {
         // A path at which there is nothing is an error of the command line.
         InputError::Read { path, source } if is_present(path) => {
             let position = Position { line: 1, column: 1 };
-            let problem = format!("cannot read the file: {source}");
+            let problem = format!("cannot read the file: {}", io_problem(source));
             Some(unreadable(path, position, &problem))
         }
         _ => None,

@@ -9,6 +9,8 @@ use bytes::Bytes;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::serde_message::json_problem;
+
 /// A message for an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
@@ -94,7 +96,7 @@ impl Composer {
         for value in values {
             let value = value.map_err(|error| MessageError::NoJson {
                 from: from.to_owned(),
-                reason: error.to_string(),
+                reason: json_problem(&error),
             })?;
             messages.push(self.compose(from, value.get())?);
         }
@@ -213,7 +215,7 @@ mod tests {
             (
                 &["a"],
                 "{x}",
-                "--send: a message is JSON: key must be a string at line 1 column 2",
+                "--send: a message is JSON: line 1 column 2: expected a key in double quotes",
             ),
             (&["a"], "", "--send: a message is JSON: it is empty"),
             (

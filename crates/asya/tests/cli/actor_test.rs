@@ -116,12 +116,12 @@ fn an_invalid_case_is_reported_with_its_position() {
     let cases = [
         (
             ("expect:", "expct:"),
-            "t.yaml:7:1: unknown field `expct`",
+            "t.yaml:7:1: unknown field \"expct\": did you mean \"expect\"?",
             "no such field",
         ),
         (
             ("absent:", "absnt:"),
-            "t.yaml:7:10: unknown field `absnt`",
+            "t.yaml:7:10: unknown field \"absnt\": did you mean \"absent\"?",
             "a field further inside",
         ),
         (
@@ -136,7 +136,7 @@ fn an_invalid_case_is_reported_with_its_position() {
         ),
         (
             ("name: one", "reason: one"),
-            "unknown field `reason`",
+            "unknown field \"reason\"",
             "no name",
         ),
         (
@@ -225,11 +225,11 @@ fn invalid_cases_are_part_of_every_report() {
         "<testsuites name=\"asya test\" tests=\"5\" failures=\"1\" errors=\"3\">",
         "  <testsuite name=\"a.yaml\" tests=\"4\" failures=\"1\" errors=\"2\">",
         "    <testcase classname=\"a.yaml\" name=\"unread &lt;it&gt;\" file=\"a.yaml\" line=\"21\">\n      \
-         <error message=\"a.yaml:21:1: unknown field `expct`",
+         <error message=\"a.yaml:21:1: unknown field &quot;expct&quot;",
         "    <testcase classname=\"a.yaml\" name=\"unfound\" file=\"a.yaml\" line=\"23\">\n      \
          <error message=\"a.yaml: unfound: cannot read ",
         "  <testsuite name=\"b.yaml\" tests=\"1\" failures=\"0\" errors=\"1\">",
-        "    <testcase classname=\"b.yaml\" name=\"b.yaml\" file=\"b.yaml\">\n      \
+        "    <testcase classname=\"b.yaml\" name=\"b.yaml\" file=\"b.yaml\" line=\"1\">\n      \
          <error message=\"b.yaml:1:4: cannot read YAML",
     ];
     for part in expected {

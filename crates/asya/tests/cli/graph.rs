@@ -191,7 +191,7 @@ fn top_reports_files_and_names_as_status_does() {
         (
             "missing.yaml",
             2,
-            "error: cannot read \"missing.yaml\": No such file or directory (os error 2)\n",
+            "error: cannot read \"missing.yaml\": No such file or directory\n",
             "",
             "no such file",
         ),

@@ -199,6 +199,71 @@ fn an_invalid_case_stops_only_itself() {
         "{}",
         run.output
     );
-    let error = "error: cases.yaml:14:1: unknown field `expct`";
+    let error = "error: cases.yaml:14:1: unknown field \"expct\": did you mean \"expect\"?";
     assert!(run.stderr.starts_with(error), "{}", run.stderr);
+}
+
+#[test]
+fn an_unreadable_document_hides_no_other_from_any_command() {
+    let case = "apiVersion: test.asya.sh/v1alpha1\nkind: ActorTest\nname: it has a queue\n\
+                actor: {image: app:1, handler: app.handle}\nplatform: platform.yaml\n\
+                expect: {objects: [{kind: Queue}]}\n";
+    let documents = [&actor("one"), "a: b: c\n", &actor("two"), PLATFORM, case];
+    let stream = documents.join("---\n");
+    let folder = Folder::with(&[("all.yaml", &stream), ("platform.yaml", PLATFORM)]);
+    let error = "all.yaml:7:5: ";
+    let expected = [
+        ("lint all.yaml", 1, "all.yaml:13:1: warning"),
+        ("render all.yaml", 1, "name: two"),
+        ("explain all.yaml", 1, "two"),
+        ("graph all.yaml", 1, "prod/two\n├─ queue"),
+        ("status -f all.yaml", 1, "prod/two"),
+        ("test all.yaml", 2, "1 passed, 0 failed, 1 invalid"),
+    ];
+    for (command, code, part) in expected {
+        let run = folder.run(command);
+        assert_eq!(run.code, code, "{command}: {}", run.stderr);
+        assert!(run.output.contains(part), "{command}: {}", run.output);
+        let all = format!("{}{}", run.output, run.stderr);
+        assert_eq!(all.matches(error).count(), 1, "{command}: {all}");
+    }
+    let run = folder.run_with("lint -", &stream);
+    assert!(
+        run.output.contains("-:7:5: error: cannot read YAML"),
+        "{}",
+        run.output
+    );
+    // An actor that cannot be read would appear as removed.
+    let run = folder.run("diff --old all.yaml --new all.yaml");
+    assert_eq!((run.code, run.output.as_str()), (2, ""));
+    assert_eq!(run.stderr.matches(error).count(), 2, "{}", run.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_and_pipes_in_folders_end_no_command() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::with(&[
+        ("d/actor.yaml", ACTOR),
+        ("d/platform.yaml", PLATFORM),
+        ("d/deeper/actor.yaml", &actor("other")),
+    ]);
+    let inside = |name: &str| folder.path().join("d").join(name);
+    symlink("..", inside("deeper/up")).unwrap();
+    symlink("deeper", inside("again")).unwrap();
+    symlink("self.yaml", inside("self.yaml")).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(inside("pipe.yaml"))
+        .status();
+    assert!(made.unwrap().success());
+    for command in ["lint -R d", "render -R d", "graph -R d"] {
+        let run = folder.run(command);
+        assert_eq!(run.code, 1, "{command}: {}", run.stderr);
+        assert_eq!(run.summary, "2 actors, 1 platform in 3 files", "{command}");
+        let all = format!("{}{}", run.output, run.stderr);
+        for problem in ["self.yaml", "pipe.yaml"] {
+            let lines = all.lines().filter(|line| line.contains(problem)).count();
+            assert_eq!(lines, 1, "{command}: {all}");
+        }
+    }
 }

@@ -395,7 +395,7 @@ fn invalid_input_is_reported_with_a_hint() {
     let cases = [
         (
             "missing.yaml",
-            "error: cannot read \"missing.yaml\": No such file or directory (os error 2)",
+            "error: cannot read \"missing.yaml\": No such file or directory",
         ),
         ("twice.yaml", "error: twice.yaml:2:1: cannot read YAML: "),
         (
