@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::Linter;
 use super::across::{Binding, Rendered};
+use super::after_fatal::{self, Checked, Invalid, REST, is_of_whole};
 use super::completion::{could_be_repaired, substitute};
 use super::document::Document;
 use super::finding::{Check, Finding, Place};
@@ -23,9 +24,7 @@ use super::{nesting, scaling, workload};
 use crate::nearest::nearest;
 use crate::render_result::resolved_spec;
 use crate::steps::up_to_scaling;
-use pipeline::{
-    Composite, EngineError, Inputs, Machinery, Object, Outcome, RenderError, Schemas, outcome,
-};
+use pipeline::{Composite, Inputs, Machinery, Object, Outcome, Schemas};
 
 /// Documents that an actor can be made of.
 #[derive(Debug, Default)]
@@ -54,9 +53,8 @@ pub(super) fn check<'a>(
             return None;
         }
     };
-    let outcome = match outcome(&inputs, linter.functions) {
-        Ok(outcome) => outcome,
-        Err(RenderError::Engine(EngineError::Fatal { left, .. })) => *left,
+    let checked = match after_fatal::run(inputs, linter.functions) {
+        Ok(checked) => checked,
         Err(error) => {
             let path = FieldPath::default();
             findings.extend(error.lines().into_iter().map(|line| {
@@ -65,34 +63,16 @@ pub(super) fn check<'a>(
             return None;
         }
     };
-    let facts = Facts::from_context(outcome.context.as_ref());
+    let is_lenient = world.platform.is_none();
+    let mut diagnostics = diagnostics(document, &checked, is_lenient);
+    diagnostics.extend(of_rest(linter, document, world, &missing, &diagnostics));
+    diagnostics.retain(|it| !could_be_repaired(it, &missing));
     let documents = Documents {
         actor: document,
         world,
     };
-    let requests = requests(document, &facts, &outcome);
-    let rendered = workload::problems(&facts, &outcome).into_iter();
-    let rendered = rendered.chain(scaling::problems(&facts, &outcome));
-    let rendered: Vec<Diagnostic> = rendered
-        .chain(handler(document, &facts, &outcome))
-        .collect();
-    let is_lenient = world.platform.is_none();
-    let notes = facts.diagnostics.into_iter();
-    // Warnings about the transport of lenient settings mean nothing.
-    let of_transport = ConditionType::TransportReady.as_str();
-    let notes = notes.filter(|note| {
-        let is_error = note.diagnostic.severity == Severity::Error;
-        is_error || !is_lenient || note.condition != of_transport
-    });
-    // Lenient settings have no place to report anything at.
-    let rendered = rendered.into_iter();
-    let rendered = rendered.filter(|it| !is_lenient || it.code != Code::DefaultSidecarImage);
-    let diagnostics = notes
-        .map(|note| note.diagnostic)
-        .chain(requests)
-        .chain(rendered);
-    let diagnostics = diagnostics.filter(|it| !could_be_repaired(it, &missing));
-    findings.extend(diagnostics.map(|diagnostic| documents.finding(diagnostic)));
+    findings.extend(diagnostics.into_iter().map(|it| documents.finding(it)));
+    let outcome = checked.outcome;
     nesting::check_rendered(document, &outcome.desired, findings);
     // Flavors decide about dead letters, retries, the strategy of a binding and timeouts.
     let is_complete = missing.is_empty();
@@ -106,6 +86,80 @@ pub(super) fn check<'a>(
         },
         binding: binding(&outcome).filter(|_| is_complete),
     })
+}
+
+/// Everything that steps reported, and what is wrong with the objects that they rendered.
+fn diagnostics(document: &Document, checked: &Checked, is_lenient: bool) -> Vec<Diagnostic> {
+    let Checked { facts, outcome } = checked;
+    // Warnings about the transport of lenient settings mean nothing.
+    let of_transport = ConditionType::TransportReady.as_str();
+    let notes = facts.diagnostics.iter().filter(|note| {
+        let is_error = note.diagnostic.severity == Severity::Error;
+        is_error || !is_lenient || note.condition != of_transport
+    });
+    let rendered = workload::problems(facts, outcome).into_iter();
+    let rendered = rendered
+        .chain(scaling::problems(facts, outcome))
+        .chain(handler(document, facts, outcome));
+    // Lenient settings have no place to report anything at.
+    let rendered = rendered.filter(|it| !is_lenient || it.code != Code::DefaultSidecarImage);
+    notes
+        .map(|note| note.diagnostic.clone())
+        .chain(requests(document, facts, outcome))
+        .chain(rendered)
+        .collect()
+}
+
+/// Errors that the steps find if the fields with the errors found so far are left out. A flavor gives what
+/// these would have given.
+fn of_rest(
+    linter: &Linter<'_>,
+    document: &Document,
+    world: &World<'_>,
+    missing: &[&str],
+    found: &[Diagnostic],
+) -> Vec<Diagnostic> {
+    let mut invalid = Invalid::default();
+    let mut all: Vec<Diagnostic> = found.to_vec();
+    let with_rest: Vec<&str> = [REST].into_iter().chain(missing.iter().copied()).collect();
+    while invalid.add(all.iter()) {
+        let mut actor = invalid.removed_from(document);
+        let spec = actor.object.map_mut(&["spec"]);
+        let names = spec.entry("flavors").or_insert_with(|| json!([]));
+        if let Value::Array(names) = names {
+            names.push(json!(REST));
+        }
+        let flavors = world.flavors.iter();
+        let flavors: BTreeMap<&str, Document> = flavors
+            .filter(|(name, _)| named_flavors(document).any(|(_, named)| named == **name))
+            .map(|(name, flavor)| (*name, invalid.removed_from(flavor)))
+            .collect();
+        let rest = World {
+            flavors: flavors.iter().map(|(name, it)| (*name, it)).collect(),
+            platform: world.platform.filter(|_| !invalid.is_platform),
+        };
+        let inputs = inputs(linter, &actor, &rest, &with_rest);
+        let checked = inputs.map(|inputs| after_fatal::run(inputs, linter.functions));
+        let Ok(Ok(checked)) = checked else {
+            break;
+        };
+        let is_new = |it: &Diagnostic| {
+            let same = |other: &Diagnostic| {
+                (other.code, &other.source, &other.path) == (it.code, &it.source, &it.path)
+            };
+            !all.iter().any(same)
+        };
+        let diagnostics = diagnostics(&actor, &checked, rest.platform.is_none());
+        let diagnostics = diagnostics.into_iter().filter(|it| {
+            is_of_whole(it, document)
+                && !could_be_repaired(it, missing)
+                && !invalid.may_cause(it)
+                && is_new(it)
+        });
+        let diagnostics: Vec<Diagnostic> = diagnostics.collect();
+        all.extend(diagnostics);
+    }
+    all.split_off(found.len())
 }
 
 /// Returns the requirements of a rendered actor on the workload in whose pods it runs; none without one.

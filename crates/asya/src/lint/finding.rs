@@ -66,13 +66,16 @@ impl Finding {
     }
 
     /// Returns whether this repeats `earlier`: the same code at the same place, or anything about a value of
-    /// the wrong type but that another flavor gives it another type.
+    /// the wrong type but that another flavor gives it another type. Misnamed settings are no unused flavor.
     pub(super) fn repeats(&self, earlier: &Self) -> bool {
         let same_place =
             earlier.place.file == self.place.file && earlier.place.position == self.place.position;
         let is_invalid =
             earlier.code == Code::InvalidValue && self.code != Code::FlavorTypeMismatch;
-        earlier.check < self.check && same_place && (earlier.code == self.code || is_invalid)
+        let is_misnamed = earlier.code == Code::PlatformMissing && self.code == Code::FlavorUnused;
+        let is_of_later_check =
+            earlier.check < self.check && (earlier.code == self.code || is_invalid);
+        same_place && (is_misnamed || is_of_later_check)
     }
 }
 

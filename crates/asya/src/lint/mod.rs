@@ -8,6 +8,7 @@
 
 mod across;
 mod actor;
+mod after_fatal;
 mod completion;
 mod document;
 mod fields;
@@ -89,6 +90,12 @@ impl Linter<'_> {
                         rendered = self::actor::check(self, document, &world, &mut findings);
                     }
                 }
+                Role::Flavor
+                    if world.platform.is_none()
+                        && platform::check_name(document, [&data, &settings], &mut findings) =>
+                {
+                    check_platform(document, &settings, &mut findings);
+                }
                 Role::Flavor => {
                     migration::check(document, &mut findings);
                     let rest = flavor::without_ignored(document, &mut findings);
@@ -97,11 +104,7 @@ impl Linter<'_> {
                     flavor::resiliency(document, &mut findings);
                     flavor_alone::check(self, document, &mut findings);
                 }
-                Role::Platform => {
-                    let set = platform::without_empty_texts(document);
-                    fields::check(&set, &settings, Severity::Warning, &mut findings);
-                    platform::check(document, &mut findings);
-                }
+                Role::Platform => check_platform(document, &settings, &mut findings),
                 Role::OtherVersion { served } => findings.push(other_version(document, &served)),
                 Role::UnknownKind { remedy } => findings.push(kind::unknown(document, remedy)),
                 Role::None => {}
@@ -116,6 +119,13 @@ impl Linter<'_> {
         migration::add_hints(documents, &mut findings);
         without_repetitions(findings)
     }
+}
+
+/// Checks of the platform's settings.
+fn check_platform(document: &Document, settings: &Value, findings: &mut Vec<Finding>) {
+    let set = platform::without_empty_texts(document);
+    fields::check(&set, settings, Severity::Warning, findings);
+    platform::check(document, findings);
 }
 
 /// Flavors and settings among the documents.

@@ -2,6 +2,7 @@
 //! only the transport that its actor uses; here all are read.
 
 use actor::diagnostic::{Code, Diagnostic, Location, Severity};
+use actor::names::PLATFORM;
 use actor::platform::Platform;
 use actor::transport::TransportError;
 use merge::{FieldPath, Segment};
@@ -9,6 +10,9 @@ use serde_json::{Value, json};
 
 use super::document::Document;
 use super::finding::Finding;
+
+/// Letters by which a misspelt name of the settings may differ.
+const TYPO_MAX: usize = 2;
 
 /// The settings; none where there are none, or they cannot be read.
 pub(super) fn settings(document: &Document) -> Option<Platform> {
@@ -36,6 +40,41 @@ fn without_empty(value: &Value) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// Reports an EnvironmentConfig that is probably meant as the platform's settings: it would count as a
+/// flavor, and actors would have no settings. `flavor` and `settings` are the schemas of both. Returns whether
+/// it is one.
+pub(super) fn check_name(
+    document: &Document,
+    [flavor, settings]: [&Value; 2],
+    findings: &mut Vec<Finding>,
+) -> bool {
+    let name = document.object.name();
+    let is_setting = |field: &String| {
+        let is_of =
+            |schema: &Value| !schema["properties"]["data"]["properties"][field.as_str()].is_null();
+        is_of(settings) && !is_of(flavor)
+    };
+    let data = document.get(&["data"]).and_then(Value::as_object);
+    let has_setting = || data.is_some_and(|data| data.keys().any(is_setting));
+    let is_near = strsim::osa_distance(&name.to_lowercase(), PLATFORM) <= TYPO_MAX;
+    if !is_near && !has_setting() {
+        return false;
+    }
+    let message = format!(
+        "EnvironmentConfig {name:?} is a flavor by its name: the platform's settings are in {PLATFORM:?}"
+    );
+    findings.push(Finding {
+        help: Some(format!("did you mean {PLATFORM:?}?")),
+        ..document.finding(
+            Severity::Warning,
+            Code::PlatformMissing,
+            ["metadata", "name"],
+            message,
+        )
+    });
+    true
 }
 
 /// Problems of the settings.
