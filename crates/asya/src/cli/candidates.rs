@@ -28,10 +28,11 @@ pub fn flavors() -> Vec<CompletionCandidate> {
     names
 }
 
-/// Top-level fields of a spec, for `asya docs`.
+/// Top-level fields of a spec and the other roots of `asya docs`.
 pub fn fields() -> Vec<CompletionCandidate> {
     let fields = actor::spec::KNOWN_FIELDS.iter();
-    fields.map(CompletionCandidate::new).collect()
+    let roots = ["metadata", "platform", "spec", "status"].iter();
+    fields.chain(roots).map(CompletionCandidate::new).collect()
 }
 
 /// Diagnostic codes with their titles, for `asya explain`.

@@ -11,10 +11,13 @@ use crate::schema::Document;
 #[command(after_help = "Examples:\n  \
         asya docs scaling\n  \
         asya docs spec.resiliency.actorTimeout\n  \
+        asya docs env.valueFrom                 a field that Kubernetes defines\n  \
+        asya docs status.status                 every status with its meaning\n  \
         asya docs platform.transports\n\n\
         Exit status: 0 printed, 1 there is no such field")]
 pub struct Docs {
-    /// Path of a field: in the spec of an actor, or in the platform's settings after `platform.`
+    /// Path of a field: in the spec of an actor, or after `status.` or `metadata.`, or in the platform's
+    /// settings after `platform.`
     #[arg(default_value = "spec", value_name = "FIELD", add = ArgValueCandidates::new(fields))]
     pub field: String,
 }

@@ -1,11 +1,17 @@
 //! Documentation of fields from the API's schemas, as `kubectl explain` shows it.
 
+mod form;
+mod kubernetes;
+mod values;
+
 use actor::schema;
 use merge::Segment;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::kubernetes::{Type, fields_of, root_at};
+use crate::kubernetes::{Type, root_at};
 use crate::nearest::nearest;
+
+pub use form::text;
 
 /// Documentation of one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,12 +20,23 @@ pub struct FieldDocs {
     pub path: String,
     /// Its type: `integer`, `[]object`, `map[string]string`.
     pub r#type: String,
+    /// True if its parent must have it.
+    pub is_required: bool,
     /// Effect, default, range and mutability.
     pub description: String,
-    /// Allowed values; empty if all are.
-    pub values: Vec<String>,
+    /// Allowed values; empty if all are, or if the description has them.
+    pub values: Vec<ValueDocs>,
     /// Fields in it, sorted by name.
     pub fields: Vec<ChildDocs>,
+}
+
+/// A value that a field may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueDocs {
+    /// The value.
+    pub value: String,
+    /// Its meaning; empty if the value explains itself.
+    pub meaning: String,
 }
 
 /// A field in another one.
@@ -29,6 +46,8 @@ pub struct ChildDocs {
     pub name: String,
     /// Its type.
     pub r#type: String,
+    /// True if it must be set.
+    pub is_required: bool,
     /// The first sentence of its description.
     pub summary: String,
 }
@@ -45,143 +64,133 @@ pub struct UnknownField {
     pub meant: Option<String>,
 }
 
-/// The documentation of a field. The path begins with `spec` for actors, `data` or `platform` for the
-/// platform's settings; without either it is a path in `spec`.
+/// First names of paths that are no field of the spec.
+const ROOTS: [&str; 6] = ["data", "flavor", "metadata", "platform", "spec", "status"];
+
+/// The documentation of a field. The path begins with `spec`, `status` or `metadata` for actors, `flavor` for
+/// flavors, `data` or `platform` for the platform's settings; without any of them it is a path in `spec`.
 ///
 /// # Errors
 /// When there is no such field.
 pub fn docs(path: &str) -> Result<FieldDocs, UnknownField> {
     let path = path.replace("[]", "");
     let mut names: Vec<&str> = path.split('.').filter(|name| !name.is_empty()).collect();
-    let (root, schema) = match names.first() {
-        Some(&"platform" | &"data") => {
-            names.remove(0);
-            ("data", schema::settings())
-        }
-        Some(&"spec" | &"flavor") => {
-            names.remove(0);
-            ("spec", schema::spec())
-        }
+    let first = names.first().copied().filter(|name| ROOTS.contains(name));
+    if first.is_some() {
+        names.remove(0);
+    }
+    let (root, schema) = match first {
+        Some("metadata") => return kubernetes::metadata(names.into_iter()),
+        Some("platform" | "data") => ("data", schema::settings()),
+        Some("status") => ("status", status()),
         _ => ("spec", schema::spec()),
     };
     let mut shown = root.to_owned();
     let mut field = &schema;
+    let mut is_required = false;
     let mut inside_root: Vec<Segment> = Vec::new();
+    let kubernetes_type = |path: &[Segment]| match root {
+        "status" => None,
+        root => root_at(path, root == "data", false),
+    };
     let mut names = names.into_iter();
     while let Some(name) = names.next() {
-        if let Some(r#type) = root_at(&inside_root, root == "data", false) {
+        if let Some(r#type) = kubernetes_type(&inside_root) {
             let rest = std::iter::once(name).chain(names);
-            return kubernetes(&shown, &r#type, rest);
+            return kubernetes::below(&shown, &r#type, rest);
         }
         let inside = element(field);
+        is_required = requires(inside, name);
         let properties = inside.get("properties").and_then(Value::as_object);
         let known = properties.and_then(|properties| properties.get(name));
         field = match (known, inside.get("additionalProperties")) {
             (Some(known), _) => known,
             (None, Some(values)) if values.is_object() => values,
             _ => {
-                let names = properties
+                let known = properties.into_iter().flat_map(|it| it.keys());
+                let known = known.map(String::as_str);
+                let roots = ROOTS
                     .into_iter()
-                    .flat_map(|properties| properties.keys());
+                    .filter(|_| first.is_none() && shown == root);
                 return Err(UnknownField {
+                    meant: nearest(name, known.chain(roots)).map(str::to_owned),
                     parent: shown,
                     name: name.to_owned(),
-                    meant: nearest(name, names.map(String::as_str)).map(str::to_owned),
                 });
             }
         };
         shown.push('.');
         shown.push_str(name);
         inside_root.push(name.into());
-        let is_root = root_at(&inside_root, root == "data", false).is_some();
+        let is_root = kubernetes_type(&inside_root).is_some();
         if field["type"] == "array" && !is_root {
             inside_root.push(0.into());
         }
     }
-    if let Some(r#type) = root_at(&inside_root, root == "data", false) {
-        let own = kubernetes(&shown, &r#type, std::iter::empty())?;
+    if let Some(r#type) = kubernetes_type(&inside_root) {
+        let own = kubernetes::below(&shown, &r#type, std::iter::empty())?;
+        let described = [description(field), &own.description].into_iter();
+        let described: Vec<&str> = described.filter(|text| !text.is_empty()).collect();
         return Ok(FieldDocs {
-            description: description(field).to_owned(),
+            description: described.join("\n\n"),
+            is_required,
             ..own
         });
     }
-    let properties = element(field).get("properties").and_then(Value::as_object);
-    let fields = properties
-        .into_iter()
-        .flatten()
-        .map(|(name, field)| ChildDocs {
-            name: name.clone(),
-            r#type: type_of(field),
-            summary: first_sentence(description(field)).to_owned(),
-        });
-    let values = field.get("enum").and_then(Value::as_array);
     Ok(FieldDocs {
+        values: values::of(&shown, field),
         path: shown,
         r#type: type_of(field),
+        is_required,
         description: description(field).to_owned(),
-        values: values.into_iter().flatten().map(Value::to_string).collect(),
-        fields: fields.collect(),
+        fields: children(field, |name| {
+            let path = inside_root.iter().cloned();
+            let path: Vec<Segment> = path.chain([name.into()]).collect();
+            kubernetes_type(&path)
+        }),
     })
 }
 
-/// The documentation of a field that Kubernetes defines: its type, and the fields in it.
-fn kubernetes<'a>(
-    parent: &str,
-    r#type: &Type,
-    names: impl Iterator<Item = &'a str>,
-) -> Result<FieldDocs, UnknownField> {
-    let mut shown = parent.to_owned();
-    let mut field = r#type.clone();
-    for name in names {
-        let inner = match innermost(&field) {
-            Type::Object(object) => fields_of(object),
-            _ => None,
-        };
-        let known = inner.and_then(|fields| fields.get(name));
-        let Some(known) = known else {
-            let names = inner.into_iter().flat_map(|fields| fields.keys().copied());
-            return Err(UnknownField {
-                parent: shown,
-                name: name.to_owned(),
-                meant: nearest(name, names).map(str::to_owned),
-            });
-        };
-        shown.push('.');
-        shown.push_str(name);
-        field = known.r#type.clone();
-    }
-    let inner = match innermost(&field) {
-        Type::Object(object) => fields_of(object),
-        _ => None,
+/// Fields of an object, or of the items of a list. Those that Kubernetes defines have its types.
+fn children(field: &Value, kubernetes_type: impl Fn(&str) -> Option<Type>) -> Vec<ChildDocs> {
+    let inside = element(field);
+    let properties = inside.get("properties").and_then(Value::as_object);
+    let child = |(name, field): (&String, &Value)| ChildDocs {
+        name: name.clone(),
+        r#type: kubernetes_type(name).map_or_else(|| type_of(field), |it| it.name()),
+        is_required: requires(inside, name),
+        summary: first_sentence(description(field)).to_owned(),
     };
-    let fields = inner.into_iter().flatten().map(|(name, field)| ChildDocs {
-        name: (*name).to_owned(),
-        r#type: field.r#type.name(),
-        summary: if field.is_required {
-            "Required.".to_owned()
-        } else {
-            String::new()
+    properties.into_iter().flatten().map(child).collect()
+}
+
+/// The schema of an actor's status, with the conditions, which Crossplane adds to the definition.
+fn status() -> Value {
+    let mut xrd = schema::xrd();
+    let mut status =
+        xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"].take();
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let conditions = json!({
+        "type": "array",
+        "description": "Conditions of the actor. Crossplane's own `Synced` and `Ready` stand beside those of Asya.",
+        "items": {
+            "type": "object",
+            "required": ["type", "status", "reason", "lastTransitionTime"],
+            "properties": {
+                "type": text("Type of the condition. `ActorReady` is the summary of the others."),
+                "status": text("`True`, `False` or `Unknown`."),
+                "reason": text("Reason of the status, in one word. That of `ActorReady` is `status.status`."),
+                "message": text("Details, in one line: the object, container or field, and what to do."),
+                "lastTransitionTime": text("Time of the last change of the status."),
+                "observedGeneration": {
+                    "type": "integer",
+                    "description": "Generation of the actor that the condition describes.",
+                },
+            },
         },
     });
-    let described = match innermost(&field) {
-        Type::Object(object) => format!("{object} of Kubernetes: kubectl explain describes it."),
-        _ => String::new(),
-    };
-    Ok(FieldDocs {
-        path: shown,
-        r#type: field.name(),
-        description: described,
-        values: Vec::new(),
-        fields: fields.collect(),
-    })
-}
-
-/// The type of items of a list and of values of a map, else the type itself.
-fn innermost(r#type: &Type) -> &Type {
-    match r#type {
-        Type::List(inner) | Type::Map(inner) => innermost(inner),
-        other => other,
-    }
+    status["properties"]["conditions"] = conditions;
+    status
 }
 
 /// The schema of items of a list, of values of a map without own fields, else the schema itself.
@@ -190,6 +199,11 @@ fn element(field: &Value) -> &Value {
         (Some(items), _) => element(items),
         _ => field,
     }
+}
+
+fn requires(object: &Value, name: &str) -> bool {
+    let required = object["required"].as_array();
+    required.is_some_and(|required| required.iter().any(|it| it == name))
 }
 
 fn type_of(field: &Value) -> String {
@@ -212,36 +226,6 @@ fn description(field: &Value) -> &str {
 fn first_sentence(text: &str) -> &str {
     let end = text.find(". ").or_else(|| text.find(".\n"));
     end.map_or(text, |end| &text[..=end])
-}
-
-/// The documentation as `kubectl explain` shows it.
-pub fn text(docs: &FieldDocs) -> String {
-    let mut text = format!("FIELD: {} <{}>\n", docs.path, docs.r#type);
-    if !docs.values.is_empty() {
-        text.push_str(&format!("VALUES: {}\n", docs.values.join(", ")));
-    }
-    if !docs.description.is_empty() {
-        text.push_str("\nDESCRIPTION:\n");
-        for line in docs.description.lines() {
-            text.push_str(format!("    {line}").trim_end());
-            text.push('\n');
-        }
-    }
-    if !docs.fields.is_empty() {
-        text.push_str("\nFIELDS:\n");
-    }
-    for child in &docs.fields {
-        text.push_str(&format!("  {} <{}>\n", child.name, child.r#type));
-        if !child.summary.is_empty() {
-            let summary = child
-                .summary
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ");
-            text.push_str(&format!("    {summary}\n"));
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -272,29 +256,46 @@ mod tests {
                 "[]EnvVar",
             ),
             ("platform.sidecar.image", "data.sidecar.image", "string"),
+            ("flavor.image", "spec.image", "string"),
+            ("status", "status", "object"),
+            ("status.queue.queued", "status.queue.queued", "integer"),
+            ("status.conditions", "status.conditions", "[]object"),
+            ("metadata.labels", "metadata.labels", "map[string]string"),
         ];
         for (path, shown, r#type) in cases {
             let docs = docs(path).unwrap();
             assert_eq!((docs.path.as_str(), docs.r#type.as_str()), (shown, r#type));
-            // Kubernetes describes its own fields.
-            let is_foreign = path.contains("key") || path.contains("limits") || path.contains("[]");
-            assert!(
-                is_foreign || path.is_empty() || !docs.description.is_empty(),
-                "{path}"
-            );
+            assert!(!docs.description.is_empty(), "{path}");
         }
     }
 
     #[test]
     fn an_unknown_field_has_a_suggestion() {
-        let error = docs("scaling.minReplicaCout").unwrap_err().to_string();
-        let expected =
-            "spec.scaling has no field \"minReplicaCout\", did you mean \"minReplicaCount\"?";
-        assert_eq!(error, expected);
-        let error = docs("tolerations.opertor").unwrap_err().to_string();
-        let expected = "spec.tolerations has no field \"opertor\", did you mean \"operator\"?";
-        assert_eq!(error, expected);
-        let error = docs("image.inner").unwrap_err().to_string();
-        assert_eq!(error, "spec.image has no field \"inner\"");
+        let cases = [
+            (
+                "scaling.minReplicaCout",
+                "spec.scaling has no field \"minReplicaCout\", did you mean \"minReplicaCount\"?",
+            ),
+            (
+                "tolerations.opertor",
+                "spec.tolerations has no field \"opertor\", did you mean \"operator\"?",
+            ),
+            ("image.inner", "spec.image has no field \"inner\""),
+            (
+                "stauts.message",
+                "spec has no field \"stauts\", did you mean \"status\"?",
+            ),
+            (
+                "status.mesage",
+                "status has no field \"mesage\", did you mean \"message\"?",
+            ),
+            (
+                "metadata.lables",
+                "metadata has no field \"lables\", did you mean \"labels\"?",
+            ),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(docs(path).unwrap_err().to_string(), expected, "{path}");
+        }
     }
 }

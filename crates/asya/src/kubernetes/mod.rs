@@ -18,6 +18,7 @@ mod walk;
 
 pub(crate) use check::{check, kind_of};
 pub(crate) use roots::root_at;
-pub(crate) use schema::{Type, fields_of};
+pub(crate) use rules::{exclusive_fields_of, is_required, range_of, values_of};
+pub(crate) use schema::{Field, Type, fields_of, version};
 pub(crate) use values::is_image;
 pub(crate) use walk::{Depth, Problem};

@@ -1,8 +1,14 @@
 //! JSON Schemas for editors, such as those with yaml-language-server.
 
+mod kubernetes;
+
 use actor::names::PLATFORM;
 use actor::{ENVIRONMENT_CONFIG, GROUP, KIND, VERSION, schema};
+use merge::Segment;
 use serde_json::{Map, Value, json};
+
+use self::kubernetes::{DEFINITIONS, Definitions};
+use crate::kubernetes::root_at;
 
 /// Documents with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -17,36 +23,45 @@ pub enum Document {
     All,
 }
 
-/// The JSON Schema (draft 7) of a document. Unknown fields are errors.
+/// The JSON Schema (draft 7) of a document. Unknown fields are errors, also in parts that Kubernetes defines.
 pub fn of(document: Document) -> Value {
-    let mut schema = match document {
+    let mut definitions = Definitions::default();
+    let mut schema = schema_of(document, &mut definitions);
+    schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    schema[DEFINITIONS] = definitions.into_value();
+    schema
+}
+
+fn schema_of(document: Document, definitions: &mut Definitions) -> Value {
+    match document {
         Document::Actor => object(
             &[&format!("{GROUP}/{VERSION}")],
             KIND,
             "spec",
-            strict(schema::spec()),
+            strict(schema::spec(), false, definitions),
         ),
-        Document::Flavor => config(strict(schema::spec())),
-        Document::Platform => config(strict(schema::settings())),
+        Document::Flavor => config(strict(schema::spec(), false, definitions)),
+        Document::Platform => config(strict(schema::settings(), true, definitions)),
         Document::All => {
             let kind = |kind: &str| json!({"properties": {"kind": {"const": kind}}});
             let platform = json!({
                 "properties": {"metadata": {"properties": {"name": {"const": PLATFORM}}}},
             });
+            let [actor, platform_settings, flavor] =
+                [Document::Actor, Document::Platform, Document::Flavor]
+                    .map(|document| schema_of(document, definitions));
             json!({
                 "type": "object",
                 "required": ["apiVersion", "kind"],
                 "allOf": [
-                    {"if": kind(KIND), "then": of(Document::Actor)},
+                    {"if": kind(KIND), "then": actor},
                     {"if": kind(ENVIRONMENT_CONFIG.1), "then": {
-                        "if": platform, "then": of(Document::Platform), "else": of(Document::Flavor),
+                        "if": platform, "then": platform_settings, "else": flavor,
                     }},
                 ],
             })
         }
-    };
-    schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
-    schema
+    }
 }
 
 fn config(data: Value) -> Value {
@@ -72,14 +87,52 @@ fn object(versions: &[&str], kind: &str, root: &str, content: Value) -> Value {
     })
 }
 
-/// A Kubernetes schema as a JSON Schema: without fields of Kubernetes' own, and with unknown fields
-/// refused where Kubernetes would drop them.
-fn strict(mut schema: Value) -> Value {
+/// A Kubernetes schema as a JSON Schema: without fields of Kubernetes' own, with unknown fields refused where
+/// Kubernetes would drop them, and with the types of Kubernetes where the schema leaves a part to it.
+fn strict(mut schema: Value, is_platform: bool, definitions: &mut Definitions) -> Value {
     close(&mut schema);
+    add_types(&mut schema, &mut Vec::new(), is_platform, definitions);
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.insert("crossplane".to_owned(), json!({"type": "object"}));
     }
     schema
+}
+
+/// Replaces the parts that Kubernetes defines, with the descriptions of this API.
+fn add_types(
+    node: &mut Value,
+    path: &mut Vec<Segment>,
+    is_platform: bool,
+    definitions: &mut Definitions,
+) {
+    let types = [false, true].map(|stateful| root_at(path, is_platform, stateful));
+    if let [Some(r#type), Some(of_stateful)] = types {
+        let description = node["description"].take();
+        *node = definitions.reference(&r#type, false);
+        if r#type != of_stateful {
+            *node = json!({"anyOf": [node.take(), definitions.reference(&of_stateful, false)]});
+        }
+        if node.get("$ref").is_some() {
+            // In draft 7 nothing beside a reference counts.
+            *node = json!({"allOf": [node.take()]});
+        }
+        if !description.is_null() {
+            node["description"] = description;
+        }
+        return;
+    }
+    if let Some(properties) = node.get_mut("properties").and_then(Value::as_object_mut) {
+        for (name, property) in properties {
+            path.push(name.as_str().into());
+            add_types(property, path, is_platform, definitions);
+            path.pop();
+        }
+    }
+    if let Some(items) = node.get_mut("items") {
+        path.push(0.into());
+        add_types(items, path, is_platform, definitions);
+        path.pop();
+    }
 }
 
 fn close(node: &mut Value) {

@@ -62,3 +62,86 @@ fn version_lists_our_packages_and_warns_of_other_versions() {
     let (run, calls) = folder.run_with_kubectl("echo called > calls", "version --client");
     assert_eq!((run.output, calls.as_str()), (format!("asya {own}\n"), ""));
 }
+
+#[test]
+fn docs_have_fields_of_the_status_and_of_kubernetes() {
+    let folder = Folder::with(&[]);
+    let cases = [
+        (
+            "status",
+            "FIELD: status <object>",
+            "\n  message <string>\n    Details of the status",
+        ),
+        (
+            "status.message",
+            "FIELD: status.message <string>",
+            "Details of the status",
+        ),
+        (
+            "status.status",
+            "FIELD: status.status <string>",
+            "\n  Napping\n    scaled to zero",
+        ),
+        (
+            "status.conditions.reason",
+            "FIELD: status.conditions.reason <string> -required-",
+            "\n  QueueNotOwned (TransportReady is False)\n    the queue exists",
+        ),
+        (
+            "spec.workload.template.spec.containers.resources",
+            "FIELD: spec.workload.template.spec.containers.resources <ResourceRequirements>",
+            "`kubectl explain deployment.spec.template.spec.containers.resources` describes it.",
+        ),
+        (
+            "spec.sidecar.env.valueFrom",
+            "FIELD: spec.sidecar.env.valueFrom <EnvVarSource>",
+            "\n  secretKeyRef <SecretKeySelector>\n",
+        ),
+        (
+            "env.name",
+            "FIELD: spec.env.name <string> -required-",
+            "pod.spec.containers.env.name",
+        ),
+        (
+            "tolerations.effect",
+            "VALUES: NoSchedule, ",
+            "pod.spec.tolerations.effect",
+        ),
+        (
+            "metadata.name",
+            "FIELD: metadata.name <string>",
+            "pod.metadata.name",
+        ),
+    ];
+    for (field, first, part) in cases {
+        let run = folder.run(&format!("docs {field}"));
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{field}");
+        for expected in [first, part] {
+            assert!(run.output.contains(expected), "{expected}: {}", run.output);
+        }
+    }
+}
+
+#[test]
+fn schema_has_the_types_of_kubernetes() {
+    let folder = Folder::with(&[]);
+    let run = folder.run("schema");
+    assert!(run.output.len() < 300_000, "{} bytes", run.output.len());
+    let schema: Value = serde_json::from_str(&folder.run("schema actor").output).unwrap();
+    let spec = &schema["properties"]["spec"]["properties"];
+    let variable = "#/definitions/EnvVar";
+    assert_eq!(spec["env"]["items"], json!({"$ref": variable}));
+    assert_eq!(
+        schema["definitions"]["EnvVar"],
+        json!({
+            "type": "object",
+            "required": ["name"],
+            "properties": {
+                "name": {"type": "string"},
+                "value": {"type": "string"},
+                "valueFrom": {"$ref": "#/definitions/EnvVarSource"},
+            },
+            "additionalProperties": false,
+        })
+    );
+}

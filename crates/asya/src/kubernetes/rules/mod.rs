@@ -25,6 +25,32 @@ pub(super) fn is_given_by_default(r#type: &str, field: &str) -> bool {
     NOT_REQUIRED.contains(&(r#type, field))
 }
 
+/// The texts that a field allows; empty if it allows any. Those of a list are of its items.
+pub(crate) fn values_of(r#type: &str, field: &str) -> &'static [&'static str] {
+    let mut of_type = VALUES.iter();
+    let found = of_type.find(|(of, name, _)| (*of, *name) == (r#type, field));
+    found.map_or(&[], |(_, _, values)| values)
+}
+
+/// The least and the largest number that a field allows.
+pub(crate) fn range_of(r#type: &str, field: &str) -> Option<(i64, i64)> {
+    let mut of_type = RANGES.iter();
+    let found = of_type.find(|(of, name, _, _)| (*of, *name) == (r#type, field));
+    found.map(|(_, _, least, most)| (*least, *most))
+}
+
+/// Fields of a type of which at most one may be set, and whether one must be.
+pub(crate) fn exclusive_fields_of(r#type: &str) -> Option<(&'static [&'static str], bool)> {
+    let found = EXCLUSIVE.iter().find(|(of, _, _)| *of == r#type);
+    found.map(|(_, fields, is_required)| (*fields, *is_required))
+}
+
+/// Returns whether a field must be set.
+pub(crate) fn is_required(r#type: &str, name: &str, field: &super::schema::Field) -> bool {
+    let is_named = NOT_EMPTY.contains(&(r#type, name));
+    is_named || (field.is_required && !is_given_by_default(r#type, name))
+}
+
 /// Rules about the value of a field that is no object of a type.
 pub(super) fn of_value(walk: &mut Walk, r#type: &Type, value: &Value) {
     if let (Type::Map(_), Value::Object(map)) = (r#type, value) {
