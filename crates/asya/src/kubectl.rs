@@ -101,7 +101,7 @@ impl Kubectl {
         })
     }
 
-    /// Starts kubectl, whose standard output is to be read while it runs.
+    /// Starts kubectl, both outputs of which are to be read while it runs.
     ///
     /// # Errors
     /// When it does not run.
@@ -110,6 +110,7 @@ impl Kubectl {
             .command(verb, arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn();
         child.map_err(KubectlError::NoKubectl)
     }

@@ -53,6 +53,7 @@ impl Printer {
 
     /// Writes the standard error of another program.
     pub fn relay(&self, stderr: &str) {
+        // Nothing is left to do when standard error is closed.
         let _ = anstream::stderr().write_all(visible(stderr).as_bytes());
     }
 
@@ -80,7 +81,8 @@ impl Printer {
 
 fn write_line(style: Style, kind: &str, message: impl Display) {
     // Nothing is left to do when standard error is closed.
-    let message = message.to_string();
+    // Further lines are indented: none can pass for a message of its own.
+    let message = message.to_string().replace('\n', "\n  ");
     let message = visible(&message);
     let _ = writeln!(anstream::stderr(), "{}: {message}", kind.style(style));
 }

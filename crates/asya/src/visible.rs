@@ -5,8 +5,8 @@
 //! show another text than there is.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
+use actor::hidden;
 use actor::yaml::YamlError;
 use serde_json::Value;
 
@@ -18,15 +18,7 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
 
 /// The same for a text that stands in one line: line breaks and tabs are escaped too.
 pub(crate) fn visible_line(text: &str) -> Cow<'_, str> {
-    let shown = visible(text);
-    if shown.contains(['\n', '\t']) {
-        shown
-            .replace('\n', "\\u000a")
-            .replace('\t', "\\u0009")
-            .into()
-    } else {
-        shown
-    }
+    hidden::escaped(text)
 }
 
 /// Documents as a YAML stream in which control characters and those that change the direction of text
@@ -68,8 +60,7 @@ fn escaped(text: &str, kept: impl Fn(&str) -> Option<usize>) -> Cow<'_, str> {
                 length
             }
             None if is_hidden(letter) => {
-                // Writing to a text does not fail.
-                let _ = write!(shown, "\\u{:04x}", u32::from(letter));
+                hidden::escape(letter, &mut shown);
                 letter.len_utf8()
             }
             None => {
@@ -91,10 +82,10 @@ fn colour(text: &str) -> Option<usize> {
     is_colour.then_some("\u{1b}[".len() + end + 1)
 }
 
-/// Returns whether a terminal shows something else than the letter.
+/// Returns whether a terminal shows something else than the letter. Line breaks and tabs are no such
+/// letters.
 pub(crate) fn is_hidden(letter: char) -> bool {
-    (letter.is_control() && !matches!(letter, '\n' | '\t'))
-        || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    !matches!(letter, '\n' | '\t') && hidden::is_hidden(letter)
 }
 
 #[cfg(test)]
@@ -110,6 +101,7 @@ mod tests {
             ("a\rb\u{8}\u{7f}", "a\\u000db\\u0008\\u007f", "overwrites"),
             ("\u{9b}2J", "\\u009b2J", "the one-byte form"),
             ("\u{202e}cba\u{2066}", "\\u202ecba\\u2066", "direction"),
+            ("a\u{e0041}b", "a\\udb40\\udc41b", "two units"),
         ];
         for (text, expected, reason) in cases {
             assert_eq!(visible(text), expected, "{reason}");
@@ -125,6 +117,7 @@ mod tests {
             "\u{202e}cba",
             "\u{200b}",
             "\u{feff}",
+            "\u{e0041}",
             "🦀\u{200d}",
         ] {
             let document = serde_json::json!({"a": text, text: [text]});

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{InvalidCase, Outcome, Reported, Results};
 use crate::diagnostics::{self, note_document};
-use crate::visible::{is_hidden, visible, visible_line};
+use crate::visible::{is_hidden, visible_line};
 
 /// A line for each case, below it a line for each failed expectation, and the counts at the end. The
 /// problems of invalid cases are errors of the command.
@@ -26,7 +26,7 @@ pub fn lines(results: &Results) -> String {
             let (line, column) = (failure.position.line, failure.position.column);
             lines.push(format!(
                 "{file}:{line}:{column}: {}",
-                visible(&failure.message)
+                visible_line(&failure.message)
             ));
         }
     }

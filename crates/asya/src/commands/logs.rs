@@ -116,6 +116,14 @@ fn spawn(
     let child = kubectl.stream("logs", flags);
     std::thread::spawn(move || {
         if let Ok(mut child) = child {
+            // kubectl waits for its reader, so both outputs are read at the same time.
+            let stderr = child.stderr.take().map(BufReader::new);
+            let relay = std::thread::spawn(move || {
+                for line in stderr.into_iter().flat_map(|stderr| stderr.split(b'\n')) {
+                    let Ok(line) = line else { break };
+                    Printer.relay(&format!("{}\n", String::from_utf8_lossy(&line)));
+                }
+            });
             let output = child.stdout.take().map(BufReader::new);
             for line in output.into_iter().flat_map(|output| output.split(b'\n')) {
                 let Ok(line) = line else { break };
@@ -126,6 +134,7 @@ fn spawn(
             }
             let _ = child.kill();
             let _ = child.wait();
+            let _ = relay.join();
         }
         let _ = lines.send((source, None));
     });

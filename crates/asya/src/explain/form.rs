@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::diagnostics::document as diagnostic_document;
 use crate::table::{columns, shown};
-use crate::visible::visible;
+use crate::visible::visible_line;
 
 use super::{Conflict, Derived, Explanation, Field, Origin, RenderedLeaf};
 
@@ -28,10 +28,10 @@ impl fmt::Display for Origin {
 pub fn table(explanation: &Explanation, width: Option<usize>, all: bool) -> String {
     let mut text = format!(
         "{} in {}\n",
-        visible(&explanation.actor),
-        visible(&explanation.namespace)
+        visible_line(&explanation.actor),
+        visible_line(&explanation.namespace)
     );
-    let cells = |cells: [String; 3]| cells.map(|cell| visible(&cell).into_owned());
+    let cells = |cells: [String; 3]| cells.map(|cell| visible_line(&cell).into_owned());
     if !explanation.conflicts.is_empty() {
         let sides = explanation.conflicts.iter().flat_map(|conflict| {
             let path = conflict.path.to_string();
@@ -63,7 +63,7 @@ pub fn table(explanation: &Explanation, width: Option<usize>, all: bool) -> Stri
         _ if all => {
             let rows = explanation.rendered.iter().map(|leaf| {
                 let cells = [leaf.field.clone(), shown(&leaf.value)];
-                cells.map(|cell| visible(&cell).into_owned())
+                cells.map(|cell| visible_line(&cell).into_owned())
             });
             columns(["RENDERED BY DEFAULT", "VALUE"], rows, width, &mut text);
         }

@@ -6,7 +6,7 @@ use owo_colors::OwoColorize as _;
 use serde_json::{Value, json};
 
 use super::{Actor, Graph};
-use crate::visible::{visible, visible_line};
+use crate::visible::visible_line;
 
 /// A node of a drawing.
 struct Node {
@@ -45,7 +45,7 @@ pub fn tree(graph: &Graph) -> String {
             visible_line(&format!("{}/{}", actor.namespace, actor.name)).bold()
         ));
         if let Some(problem) = &actor.problem {
-            let problem = visible(problem);
+            let problem = visible_line(problem);
             text.push_str(&format!("└─ {}: {problem}\n", "cannot be rendered".red()));
             continue;
         }

@@ -7,7 +7,7 @@ use actor::diagnostic::Severity;
 use owo_colors::{OwoColorize as _, Style};
 
 use super::finding::{Finding, Place};
-use crate::visible::visible;
+use crate::visible::{visible, visible_line};
 
 /// A line for each: `FILE:LINE:COLUMN: error: message [CODE]`.
 pub fn lines(findings: &[Finding]) -> String {
@@ -16,7 +16,7 @@ pub fn lines(findings: &[Finding]) -> String {
         let file = finding.place.file.display();
         let severity = finding.severity.style(style(finding.severity)).to_string();
         let (file, text) = (file.to_string(), finding.text());
-        let (file, text) = (visible(&file), visible(&text));
+        let (file, text) = (visible_line(&file), visible_line(&text));
         format!("{file}:{line}:{column}: {severity}: {text}\n")
     };
     findings.iter().map(line).collect::<Vec<_>>().concat()

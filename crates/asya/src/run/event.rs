@@ -7,7 +7,7 @@ use bytes::Bytes;
 use owo_colors::{OwoColorize as _, Style};
 use serde_json::{Map, Value, json};
 
-use crate::visible::visible;
+use crate::visible::{visible, visible_line};
 
 /// Longest payload in text, in characters. JSON has all of it.
 const TEXT_LIMIT: usize = 2000;
@@ -125,20 +125,24 @@ impl Event {
                 let traceback = error["traceback"].as_str().unwrap_or_default();
                 let lines = traceback.trim_end().lines();
                 let traceback: String = lines.map(|line| format!("\n    {line}")).collect();
-                format!("{}{traceback}", error_line(error))
+                format!("{}{traceback}", visible_line(&error_line(error)))
             }
             What::Output { line, .. } => line.clone(),
             What::Log { level, message } => format!("{level}: {message}"),
             What::Restart { status } => format!("the runtime ended with {status}"),
         };
+        // Only a traceback has lines of its own, which are indented.
+        let about = match &self.what {
+            What::Failed { .. } => visible(&about),
+            _ => visible_line(&about),
+        };
         let about = match self.id.as_str() {
-            "" => about,
-            id => format!("{id} {about}"),
+            "" => about.into_owned(),
+            id => format!("{} {about}", visible_line(id)),
         };
         let name = format!("{name:8}");
         let actor = format!("{:width$}", self.actor);
-        let (actor, about) = (visible(&actor), visible(&about));
-        format!("{actor}  {}  {about}\n", name.style(style))
+        format!("{}  {}  {about}\n", visible_line(&actor), name.style(style))
     }
 
     /// The payload of a result, as one line of JSON; none for other events.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{ActorState, Branch, Health};
 use crate::table::columns;
-use crate::visible::visible;
+use crate::visible::visible_line;
 
 /// A small tree for each actor.
 pub fn trees(states: &[ActorState]) -> String {
@@ -19,15 +19,15 @@ pub fn table(states: &[ActorState], width: Option<usize>) -> String {
     let count = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |it| it.to_string());
     let rows = states.iter().map(|state| {
         [
-            visible(&format!("{}/{}", state.namespace, state.name)).into_owned(),
-            visible(&state.status)
+            visible_line(&format!("{}/{}", state.namespace, state.name)).into_owned(),
+            visible_line(&state.status)
                 .style(style(state.health))
                 .to_string(),
             state.pods(),
             count(state.queue.queued),
             count(state.queue.processing),
             count(state.queue.dead_lettered),
-            visible(&state.message).into_owned(),
+            visible_line(&state.message).into_owned(),
         ]
     });
     let head = [
@@ -45,16 +45,16 @@ pub fn table(states: &[ActorState], width: Option<usize>) -> String {
 }
 
 fn tree(state: &ActorState) -> Vec<String> {
-    let status = visible(&state.status);
+    let status = visible_line(&state.status);
     let status = status.style(style(state.health).bold()).to_string();
-    let message = match visible(&state.message).as_ref() {
+    let message = match visible_line(&state.message).as_ref() {
         "" => String::new(),
         message => format!(": {message}"),
     };
     let mut lines = vec![format!(
         "{}/{}  {status}{message}",
-        visible(&state.namespace),
-        visible(&state.name)
+        visible_line(&state.namespace),
+        visible_line(&state.name)
     )];
     let width = state.branches.iter().map(|branch| branch.name.len()).max();
     for (index, branch) in state.branches.iter().enumerate() {
@@ -68,13 +68,13 @@ fn tree(state: &ActorState) -> Vec<String> {
         let line = format!(
             "{corner} {}  {}",
             name.style(style(branch.health)),
-            visible(&text(branch))
+            visible_line(&text(branch))
         );
         lines.push(line.trim_end().to_owned());
         for (index, object) in branch.objects.iter().enumerate() {
             let is_last = index + 1 == branch.objects.len();
             let corner = if is_last { "└─" } else { "├─" };
-            lines.push(format!("{bar} {corner} {}", visible(object)));
+            lines.push(format!("{bar} {corner} {}", visible_line(object)));
         }
     }
     lines

@@ -6,11 +6,12 @@ use serde_json::Value;
 
 use crate::program::{ACTOR, Folder, PLATFORM, Run};
 
-/// Clears the screen, sets the title, overwrites the line, and reverses the text, in YAML.
-const HOSTILE: &str = r"\e[2J\e]0;owned\a\e[31mred\rover\b\x9b2J\u202ereversed\u2066";
+/// Clears the screen, sets the title, overwrites the line, reverses the text, and begins a line of its own,
+/// in YAML.
+const HOSTILE: &str =
+    r"\e[2J\e]0;owned\a\e[31mred\rover\b\x9b2J\u202ereversed\u2066\u061c\nFORGED\tprod/x Running\n";
 /// The same characters in the source of a program or in JSON.
-const ESCAPED: &str =
-    r"\u001b[2J\u001b]0;owned\u0007\u001b[31mred\rover\u0008\u009b2J\u202ereversed\u2066";
+const ESCAPED: &str = r"\u001b[2J\u001b]0;owned\u0007\u001b[31mred\rover\u0008\u009b2J\u202ereversed\u2066\u061c\nFORGED\tprod/x Running\n";
 
 /// A live actor whose Queue has such a condition.
 const LIVE: &str = r#"
@@ -55,7 +56,7 @@ const KUBECTL: &str = r#"case "$1 $2" in
 "get job") echo '{"status": {"conditions": [{"type": "Complete", "status": "True"}]}}' ;;
 "create "*) echo '{"metadata": {"name": "asya-send-x1"}}' ;;
 "logs job/asya-send-x1") cat letters ;;
-"logs "*) cat log ;;
+"logs "*) cat log; cat warning >&2 ;;
 esac
 "#;
 const LIVE_ACTOR: &str = r#"{"kind": "AsyncActor", "metadata": {"name": "a"}, "spec": {}}"#;
@@ -97,6 +98,10 @@ fn folder() -> Folder {
             "log",
             &format!("2026-01-01T00:00:01.000000000Z {}\n", raw()),
         ),
+        (
+            "warning",
+            &format!("Warning: {}\n", raw().replace('\n', " ")),
+        ),
     ])
 }
 
@@ -106,13 +111,15 @@ fn raw() -> String {
 }
 
 fn is_hidden(letter: char) -> bool {
-    (letter.is_control() && !matches!(letter, '\n' | '\t')) || "\u{202e}\u{2066}".contains(letter)
+    !matches!(letter, '\n' | '\t') && actor::hidden::is_hidden(letter)
 }
 
 /// Asserts that a command wrote `expected`, and nothing hidden.
 fn check(arguments: &str, run: &Run, expected: &str) {
     for text in [&run.output, &run.stderr] {
         assert!(!text.contains(is_hidden), "{arguments}: {text:?}");
+        let forged = text.lines().find(|line| line.starts_with("FORGED"));
+        assert_eq!(forged, None, "{arguments}: {text}");
     }
     let both = format!("{}{}", run.output, run.stderr);
     assert!(both.contains(expected), "{arguments}: {both}");

@@ -12,7 +12,7 @@ use super::{joined, summary};
 use crate::diagnostics::note_line;
 use crate::explain::Origin;
 use crate::table::{columns, shown};
-use crate::visible::visible;
+use crate::visible::visible_line;
 
 /// A missing value.
 const NOTHING: &str = "-";
@@ -34,9 +34,9 @@ pub fn table(comparison: &Comparison, width: Option<usize>) -> String {
             };
             let source = it.source.to_string();
             [
-                visible(&source).into_owned(),
+                visible_line(&source).into_owned(),
                 it.label().to_owned(),
-                visible(&actors).into_owned(),
+                visible_line(&actors).into_owned(),
             ]
         });
         columns(["SOURCE", "IS", "CHANGED ACTORS"], rows, width, &mut text);
@@ -58,9 +58,9 @@ pub fn table(comparison: &Comparison, width: Option<usize>) -> String {
             names.join(", ")
         };
         text.push('\n');
-        text.push_str(&visible(&names).bold().to_string());
+        text.push_str(&visible_line(&names).bold().to_string());
         text.push('\n');
-        text.push_str(&visible(&body));
+        text.push_str(&body);
     }
     text
 }
@@ -130,11 +130,11 @@ fn row(actor: &ActorChange) -> [String; 5] {
     let mut queue: Vec<String> = actor.queue.iter().map(queue_label).collect();
     queue.dedup();
     [
-        visible(&actor.id.to_string()).into_owned(),
+        visible_line(&actor.id.to_string()).into_owned(),
         actor.kind.label().style(style).to_string(),
         or_nothing(pods.join(", ")),
         or_nothing(queue.join(", ")),
-        visible(&joined(&actor.sources)).into_owned(),
+        visible_line(&joined(&actor.sources)).into_owned(),
     ]
 }
 
@@ -169,10 +169,12 @@ fn body(actor: &ActorChange, width: Option<usize>) -> String {
     let mut text = String::new();
     if !actor.fields.is_empty() {
         let rows = actor.fields.iter().map(field);
+        let rows = rows.map(|row| row.map(|cell| visible_line(&cell).into_owned()));
         columns(["FIELD", "SET BY", "OLD", "NEW"], rows, width, &mut text);
     }
     if !actor.objects.is_empty() {
         let rows = actor.objects.iter().flat_map(object);
+        let rows = rows.map(|row| row.map(|cell| visible_line(&cell).into_owned()));
         let head = ["OBJECT", "FIELD", "BECAUSE OF", "OLD", "NEW"];
         columns(head, rows, width, &mut text);
     }
@@ -205,7 +207,7 @@ fn body(actor: &ActorChange, width: Option<usize>) -> String {
         text.push('\n');
     }
     for line in lines {
-        text.push_str(&line);
+        text.push_str(&visible_line(&line));
         text.push('\n');
     }
     text

@@ -6,7 +6,7 @@ use similar::{ChangeTag, TextDiff};
 
 use super::super::{ActorChange, ChangeKind, Comparison};
 use crate::diagnostics::note_line;
-use crate::visible::visible;
+use crate::visible::{visible, visible_line};
 
 /// Lines of context around a difference.
 const CONTEXT: usize = 3;
@@ -32,7 +32,7 @@ pub fn unified(comparison: &Comparison) -> Result<String, actor::yaml::YamlError
                 format!("--- {}", head("a", old)),
                 format!("+++ {}", head("b", new)),
             ] {
-                lines.push(visible(&name).bold().to_string());
+                lines.push(visible_line(&name).bold().to_string());
             }
             hunks(&from, &to, &mut lines);
         }
@@ -54,7 +54,7 @@ fn remarks(actor: &ActorChange, lines: &mut Vec<String>) {
     let queue = queue.map(|queue| format!("queue: it {}", queue.sentence()));
     let remarks = errors.chain(pods).chain(queue).chain(warnings);
     let remarks = remarks.map(|remark| format!("# {}: {remark}", actor.id));
-    lines.extend(remarks.map(|line| visible(&line).into_owned()));
+    lines.extend(remarks.map(|line| visible_line(&line).into_owned()));
 }
 
 /// The object as YAML without the separator of documents; empty for a missing object.
