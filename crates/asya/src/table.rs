@@ -12,43 +12,83 @@ const GAP: usize = 2;
 const COLUMN_MIN: usize = 10;
 
 /// Appends an empty line and a table. Cells may be coloured. If the table is wider than `fit`, the
-/// values of its widest columns are cut in the middle.
+/// values of its widest columns are cut in the middle. If that is not enough, the last column, which has the
+/// longest texts, goes below each row, in lines that end between words.
 pub(crate) fn columns<const N: usize>(
     head: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
     fit: Option<usize>,
     text: &mut String,
 ) {
-    let mut rows: Vec<_> = std::iter::once(head.map(str::to_owned))
+    let rows: Vec<_> = std::iter::once(head.map(str::to_owned))
         .chain(rows)
         .collect();
-    let width = |cell: &String| strip_str(cell).to_string().chars().count();
     let mut widths = [0; N];
     for row in &rows {
         for (widest, cell) in widths.iter_mut().zip(row) {
             *widest = width(cell).max(*widest);
         }
     }
+    let mut beside = N;
     if let Some(fit) = fit {
+        let natural = widths;
         narrow(&mut widths, fit);
-        for row in &mut rows {
-            for (cell, most) in row.iter_mut().zip(widths) {
-                if width(cell) > most {
-                    *cell = cut(&strip_str(cell).to_string(), most);
-                }
-            }
+        if total(&widths) > fit && N > 2 {
+            beside = N - 1;
+            widths = natural;
+            narrow(&mut widths[..beside], fit);
         }
     }
     text.push('\n');
-    for row in &rows {
+    for (index, row) in rows.iter().enumerate() {
+        let (row, below) = row.split_at(beside);
         let mut line = String::new();
-        for (cell, widest) in row.iter().zip(widths) {
-            line.push_str(cell);
-            line.push_str(&" ".repeat(widest - width(cell) + GAP));
+        for (cell, most) in row.iter().zip(widths) {
+            let cell = if width(cell) > most {
+                cut(&strip_str(cell).to_string(), most)
+            } else {
+                cell.clone()
+            };
+            line.push_str(&cell);
+            line.push_str(&" ".repeat(most - width(&cell) + GAP));
         }
         text.push_str(line.trim_end());
         text.push('\n');
+        // Below the head there would be a name without a column.
+        for cell in below.iter().filter(|_| index > 0) {
+            for line in wrapped(&strip_str(cell).to_string(), fit.unwrap_or_default()) {
+                text.push_str(&format!("{INDENT}{line}\n"));
+            }
+        }
     }
+}
+
+/// Before lines of a last column that goes below its row.
+const INDENT: &str = "    ";
+
+fn width(cell: &str) -> usize {
+    strip_str(cell).to_string().chars().count()
+}
+
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+/// Lines of at most `fit` characters with their indentation; a longer word has a line of its own, and is cut.
+fn wrapped(text: &str, fit: usize) -> Vec<String> {
+    let most = fit.saturating_sub(INDENT.len()).max(COLUMN_MIN);
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let word = cut(word, most);
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(&word) <= most => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
 }
 
 /// The value in one short line: a text without quotes, unless it would read as another type.
@@ -64,7 +104,7 @@ pub(crate) fn shown(value: &Value) -> String {
 /// [`COLUMN_MIN`].
 fn narrow(widths: &mut [usize], fit: usize) {
     loop {
-        let total: usize = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+        let total = total(widths);
         let widest = widths.iter().copied().max().unwrap_or_default();
         if total <= fit || widest <= COLUMN_MIN {
             return;
@@ -134,5 +174,36 @@ mod tests {
             narrow.lines().all(|line| line.chars().count() <= 30),
             "{narrow}"
         );
+    }
+
+    #[test]
+    fn a_table_of_many_columns_has_its_last_one_below_each_row() {
+        let head = [
+            "ACTOR",
+            "STATUS",
+            "PODS",
+            "QUEUED",
+            "PROCESSING",
+            "DEAD",
+            "MESSAGE",
+        ];
+        let row = |actor: &str, status: &str, message: &str| {
+            [actor, status, "1/1", "120", "3", "-", message].map(str::to_owned)
+        };
+        let message = "container \"asya-runtime\" of pod a-1 crashes: ModuleNotFoundError";
+        let rows = [
+            row("ml-platform/batch-inference", "ImagePullError", message),
+            row("prod/one", "Running", ""),
+        ];
+        let mut text = String::new();
+        columns(head, rows.into_iter(), Some(60), &mut text);
+        let expected = "
+ACTOR           STATUS          PODS  QUEUED  PROCESSING  DEAD
+ml-plat…erence  ImagePullError  1/1   120     3           -
+    container \"asya-runtime\" of pod a-1 crashes:
+    ModuleNotFoundError
+prod/one        Running         1/1   120     3           -
+";
+        assert_eq!(text, expected);
     }
 }
