@@ -45,6 +45,12 @@ pub(super) fn run(arguments: &Install, printer: &Printer) -> io::Result<ExitStat
         .map(|manifest| manifest.text.as_str())
         .collect();
     printer.data(&texts.join("---\n"))?;
+    if has_sample && wanted.owner_id.is_none() {
+        printer.warning(
+            "two clusters with this ownerID on one broker would delete each other's queues: edit it, or \
+             give --owner-id",
+        );
+    }
     Ok(ExitStatus::Success)
 }
 

@@ -362,6 +362,8 @@ fn sample_of_credentials_has_an_owner_that_the_cluster_identifies() {
         let run = Folder::with(&[]).run(arguments);
         let line = format!("  ownerID: {owner}\n");
         assert!(run.output.contains(&line), "{reason}: {}", run.output);
+        let is_warned = run.stderr.contains("give --owner-id");
+        assert_eq!(is_warned, owner == "my-cluster", "{}", run.stderr);
     }
     let (run, calls, given) = with_kubectl(TAKES_ALL, "install platform --apply");
     assert_eq!(run.code, 0, "{}", run.stderr);

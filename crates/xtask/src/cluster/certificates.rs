@@ -15,6 +15,9 @@ use crate::workspace::output_of;
 /// Days for which certificates are valid: longer than anybody keeps such a cluster.
 const DAYS: &str = "365";
 
+/// Name by which the API server calls servers of further APIs.
+pub(super) const FRONT_PROXY: &str = "front-proxy";
+
 /// Writes the folder `pki`, and the kubeconfigs of the cluster-admin and of the node.
 pub(super) fn write(instance: &Instance) -> Result<()> {
     let folder = instance.path("pki");
@@ -49,6 +52,11 @@ pub(super) fn write(instance: &Instance) -> Result<()> {
              -extfile {name}.ext -out {name}.crt"
         ))?;
     }
+    // By its own authority, servers of further APIs know the API server, which forwards users to them.
+    openssl("ecparam -name prime256v1 -genkey -noout -out front-proxy.key")?;
+    openssl(&format!(
+        "req -x509 -new -key front-proxy.key -subj /CN={FRONT_PROXY} -days {DAYS} -out front-proxy.crt"
+    ))?;
     openssl("genrsa -out sa.key 2048")?;
     openssl("rsa -in sa.key -pubout -out sa.pub")?;
     write_kubeconfig(instance, "admin")?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::address::{CONTAINERD, NODE, REGISTRY_PORT, SERVICES};
+use super::certificates::FRONT_PROXY;
 use super::instance::Instance;
 use super::process::Processes;
 use crate::workspace::output_of;
@@ -42,7 +43,14 @@ pub(super) fn start(instance: &Instance, processes: &mut Processes<'_>) -> Resul
              --service-account-key-file pki/sa.pub --service-account-signing-key-file pki/sa.key \
              --service-cluster-ip-range {SERVICES} --authorization-mode Node,RBAC \
              --enable-admission-plugins NodeRestriction --allow-privileged \
-             --enable-priority-and-fairness=false"
+             --enable-priority-and-fairness=false \
+             --requestheader-client-ca-file pki/front-proxy.crt \
+             --requestheader-allowed-names {FRONT_PROXY} \
+             --requestheader-username-headers X-Remote-User \
+             --requestheader-group-headers X-Remote-Group \
+             --requestheader-extra-headers-prefix X-Remote-Extra- \
+             --proxy-client-cert-file pki/front-proxy.crt \
+             --proxy-client-key-file pki/front-proxy.key"
         ),
     );
     processes.start("kube-apiserver", &mut api_server)?;

@@ -27,8 +27,15 @@ const RABBITMQ: &str = "library/rabbitmq:3.13-management";
 /// Crossplane core, as its chart calls it.
 const CROSSPLANE: &str = "crossplane/crossplane:stable";
 
-/// KEDA's operator, as its manifests call it.
-const KEDA: &str = "kedacore/keda:latest";
+/// KEDA's operator and its server of metrics, as their manifests call them: image, component, program.
+const KEDA: [(&str, &str, &str); 2] = [
+    ("kedacore/keda:latest", "keda-operator", "keda"),
+    (
+        "kedacore/keda-metrics-apiserver:latest",
+        "keda-adapter",
+        "keda-adapter",
+    ),
+];
 
 /// Packages without which handlers and their shell do not run.
 const PYTHON_PACKAGES: &[&str] = &["python3", "dash", "coreutils"];
@@ -75,7 +82,10 @@ pub(super) fn make_others(
     make(CROSSPLANE, crossplane(instance, platform)?, folder)?;
     make(RABBITMQ, rabbitmq(platform)?, folder)?;
     if with_keda {
-        make(KEDA, keda(instance, platform)?, folder)?;
+        for (name, component, program) in KEDA {
+            let image = keda(instance, platform, component, program)?;
+            make(name, image, folder)?;
+        }
     }
     Ok(())
 }
@@ -104,11 +114,11 @@ fn crossplane(instance: &Instance, platform: Platform) -> Result<Recipe> {
     recipe(platform, files, process("/crossplane"))
 }
 
-fn keda(instance: &Instance, platform: Platform) -> Result<Recipe> {
+fn keda(instance: &Instance, platform: Platform, component: &str, program: &str) -> Result<Recipe> {
     let files = Files::default()
-        .with_program("keda", read(&instance.program("keda-operator"))?)
+        .with_program(program, read(&instance.program(component))?)
         .with(package::ROOTS_PATH, package::roots_bundle());
-    recipe(platform, files, process("/keda"))
+    recipe(platform, files, process(&format!("/{program}")))
 }
 
 /// A broker that keeps its data in `/tmp`, the only folder that its user may write.

@@ -62,8 +62,8 @@ const CROSSPLANE: Extent = Extent::Only(&[
     "keda-kinds",
 ]);
 
-/// KEDA's operator.
-const KEDA: Extent = Extent::Only(&["keda-operator-manifests", "keda-operator"]);
+/// KEDA's operator, and its server of the metrics by which pods are scaled beyond the first.
+const KEDA: Extent = Extent::Only(&["keda-operator-manifests", "keda-operator", "keda-adapter"]);
 
 /// Action, and cluster.
 #[derive(Debug, Args)]

@@ -105,6 +105,10 @@ pub(super) fn install_others(
     if !up.without_keda {
         let line = "rollout status deployment/keda-operator --namespace keda --timeout=2s";
         processes.wait("KEDA ready", TIMEOUT, || kubectl(instance, line))?;
+        let line = "wait apiservice/v1beta1.external.metrics.k8s.io --for=condition=Available --timeout=2s";
+        processes.wait("KEDA's metrics available", TIMEOUT, || {
+            kubectl(instance, line)
+        })?;
     }
     Ok(())
 }

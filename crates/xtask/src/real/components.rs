@@ -226,11 +226,21 @@ pub(crate) const COMPONENTS: &[Component] = &[
     },
     // Those of `cargo xtask cluster`.
     Component {
+        name: "keda-adapter",
+        folder: "keda",
+        module: "github.com/kedacore/keda/v2",
+        part: Part::Program {
+            package: "github.com/kedacore/keda/v2/cmd/adapter",
+            variables: KEDA_VERSION,
+        },
+        is_optional: true,
+    },
+    Component {
         name: "keda-operator-manifests",
         folder: "keda",
         module: "github.com/kedacore/keda/v2",
         part: Part::Definitions {
-            folders: "config/service_account config/rbac config/manager",
+            folders: "config/service_account config/rbac config/manager config/metrics-server",
         },
         is_optional: true,
     },

@@ -9,7 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use super::TIMEOUT;
 use crate::cannot;
+use crate::cluster::poll::until;
 use crate::cluster::workloads::call;
 
 const API: &str = "http://rabbitmq.default.svc.cluster.local:15672/api";
@@ -82,6 +84,32 @@ impl Broker {
                 serde_json::from_str(text).with_context(|| format!("a message in {name}"))
             })
             .collect()
+    }
+
+    /// Takes the next message of a queue, and waits for it.
+    pub(super) fn wait_for_one(&self, name: &str) -> Result<Value> {
+        let options = json!({"count": 1, "ackmode": "ack_requeue_false", "encoding": "auto"});
+        until(&format!("a message is in {name}"), TIMEOUT, || {
+            let answer = self.ask("POST", &format!("queues/%2F/{name}/get"), &options)?;
+            let text = answer[0]["payload"].as_str();
+            let Some(text) = text else {
+                return Ok(Err("none".to_owned()));
+            };
+            Ok(Ok(serde_json::from_str(text).context("no JSON")?))
+        })
+    }
+
+    /// Waits until a consumer has a message of a queue at work.
+    pub(super) fn wait_for_unacknowledged(&self, name: &str) -> Result<()> {
+        until(&format!("a message of {name} is at work"), TIMEOUT, || {
+            let queue = self.ask("GET", &format!("queues/%2F/{name}"), &Value::Null)?;
+            let count = &queue["messages_unacknowledged"];
+            Ok(if count.as_u64().is_some_and(|count| count > 0) {
+                Ok(())
+            } else {
+                Err(count.to_string())
+            })
+        })
     }
 
     /// The answer; null when it is empty.

@@ -3,9 +3,12 @@
 
 mod broker;
 mod disturbances;
+mod drain;
 mod first_message;
 mod messages;
 mod replacements;
+mod several_pods;
+mod state;
 mod statuses;
 
 use std::time::Duration;
@@ -27,7 +30,10 @@ const TIMEOUT: Duration = Duration::from_mins(4);
 pub(super) fn test(instance: &Instance, processes: &mut Processes<'_>) -> Result<()> {
     let story = Story::new(instance)?;
     messages::play(&story, processes)?;
+    several_pods::play(&story, processes)?;
     statuses::play(&story, processes)?;
+    state::play(&story, processes)?;
+    drain::play(&story, processes)?;
     disturbances::play(&story, processes)
 }
 
