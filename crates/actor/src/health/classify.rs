@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::evicted::Eviction;
 use super::facts::{Facts, HealthTimeouts, Scaler, desired};
 use super::finding::{Finding, PodView};
 use super::last_start;
@@ -64,6 +65,19 @@ pub fn classify(
     // Only where it matters: each change of this status starts a reconcile of the actor.
     let is_down = ready == 0 && before.ever_ready && desired.unwrap_or_default() > 0;
     let unready = (is_down && startup.is_none()).then(|| startup::why_unready(&pods));
+    let asks_for_pods = desired.unwrap_or_default() > 0;
+    let eviction = (ready == 0 && asks_for_pods)
+        .then(|| {
+            Eviction::latest(
+                of_revision(facts),
+                startup.map(|startup| startup.since),
+                now,
+            )
+        })
+        .flatten();
+    let known = before.signal.as_ref();
+    let signal = signal_of(&present, known, now);
+    let signal = signal.or_else(|| Some(eviction.as_ref()?.signal(known, now)));
     let at_provider = AtProvider {
         ready: Some(ready),
         failing: Some(failing),
@@ -71,7 +85,7 @@ pub fn classify(
         desired,
         last_scale: scaled.or_else(|| before.last_scale.clone()),
         last_start: last_start::of(&pods, before),
-        signal: signal_of(&present, before.signal.as_ref(), now),
+        signal,
         ever_ready: before.ever_ready || ready > 0,
         starting_since: startup.map(|startup| startup.since.to_string()),
         unready: unready.flatten(),
@@ -84,7 +98,9 @@ pub fn classify(
         let of_volumes = volumes::turns(view.pod, timeouts, now);
         signal::turns(view.pod, timeouts).chain(of_volumes)
     });
-    let turns = turns.chain(startup.map(|startup| startup.deadline));
+    let turns = turns
+        .chain(startup.map(|startup| startup.deadline))
+        .chain(eviction.map(|eviction| eviction.end()));
     Verdict {
         at_provider,
         look_again: turns.filter_map(|turn| now.until(turn)).min(),
@@ -102,19 +118,21 @@ fn selected<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Pod> {
 }
 
 /// The pods of the present revision that are to stay: what is wrong with others is
-/// wrong with a former spec, or comes from their being stopped. Where the present
-/// revision is not known, all are of it.
+/// wrong with a former spec, or comes from their being stopped.
 fn present<'a>(facts: &Facts<'a>) -> Vec<&'a Pod> {
+    of_revision(facts).filter(|pod| pod.stays()).collect()
+}
+
+/// The pods of the present revision, also those that have ended. Where the present revision is not known,
+/// all are of it.
+fn of_revision<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Pod> {
     let workload = facts.workload;
     let revision = workload.and_then(|workload| workload.revision(&facts.revisions));
-    let is_present = |pod: &&Pod| match (revision, pod.revision()) {
+    let revision = revision.map(str::to_owned);
+    selected(facts).filter(move |pod| match (&revision, pod.revision()) {
         (Some(present), Some(own)) => present == own,
         _ => true,
-    };
-    selected(facts)
-        .filter(|pod| pod.stays())
-        .filter(is_present)
-        .collect()
+    })
 }
 
 fn count(pods: &[&Pod], is_meant: impl Fn(&Pod) -> bool) -> u32 {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::managed::Condition;
 
 mod classify;
+mod evicted;
 mod facts;
 mod finding;
 mod image;
@@ -38,6 +39,9 @@ pub const RESOURCE_NAME: &str = "health";
 /// Condition that is True while the provider requests a reconcile of the actor when one of its
 /// EnvironmentConfigs changes.
 pub const ENVIRONMENT_WATCHED: &str = "EnvironmentWatched";
+/// Reason of the condition `Synced` while the provider may not watch pods, workloads or scalers: the
+/// status is that of an earlier time.
+pub const WATCH_FORBIDDEN: &str = "WatchForbidden";
 
 /// `spec` of an ActorHealth.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

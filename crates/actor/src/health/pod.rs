@@ -163,6 +163,10 @@ view!(
     PodStatus {
         /// Pending, Running, Succeeded, Failed or Unknown.
         phase: String,
+        /// Reason of the phase, such as `Evicted`.
+        reason: String,
+        /// Message of the kubelet about the phase.
+        message: String,
         /// Its conditions.
         conditions: Vec<PodCondition>,
         /// Init containers and native sidecars, as they are.
