@@ -151,6 +151,10 @@ fn of_workload(seen: &Observation) -> Verdict {
             return Verdict::new(false, CONFLICT, conflict.clone());
         }
     }
+    let has_workload = seen.target.is_some() || seen.workload.present().is_some();
+    if let Some(outdated) = seen.outdated.as_ref().filter(|_| has_workload) {
+        return Verdict::new(None, &outdated.reason, outdated.message.clone());
+    }
     if let Some(message) = seen.degradation() {
         return Verdict::new(true, StatusReason::Degraded.as_str(), message);
     }

@@ -76,10 +76,12 @@ impl Observation {
         })
     }
 
-    /// Returns whether the actor scales up from 0 within the startup time. The provider may not have
-    /// observed yet that replicas are asked for.
+    /// Returns whether the actor may be scaling up from 0 within the startup time. The provider may not
+    /// have observed yet that replicas are asked for, or may not observe it at present.
     pub(crate) fn is_starting(&self) -> bool {
-        self.health.starting_since.is_some() || self.health.desired == Some(0)
+        self.health.starting_since.is_some()
+            || self.health.desired == Some(0)
+            || self.outdated.is_some()
     }
 
     /// Returns whether pods of another revision are on their way.

@@ -47,13 +47,23 @@ pub(crate) fn of(seen: &Observation) -> (StatusReason, String) {
         Signalled => seen.pod_problem(reason).map(|problem| problem.message),
         Found(rule) => rule(seen),
     };
-    TABLE
+    let (reason, message) = TABLE
         .iter()
         .find_map(|(reason, when)| Some((*reason, applies(*reason, when)?)))
-        .unwrap_or_else(|| (StatusReason::Running, running(seen)))
+        .unwrap_or_else(|| (StatusReason::Running, running(seen)));
+    let message = match &seen.outdated {
+        Some(outdated) if is_ready(reason, seen).is_none() => {
+            let parts = [message, outdated.message.clone()];
+            let parts = parts.into_iter().filter(|part| !part.is_empty());
+            parts.collect::<Vec<_>>().join("; ")
+        }
+        _ => message,
+    };
+    (reason, message)
 }
 
-/// Returns whether an actor of that reason can do its work: condition `ActorReady`.
+/// Returns whether an actor of that reason can do its work: condition `ActorReady`. None, for Unknown,
+/// in place of True while the provider may not observe the pods.
 ///
 /// | StatusReason | `ActorReady` |
 /// |---|---|
@@ -61,9 +71,9 @@ pub(crate) fn of(seen: &Observation) -> (StatusReason, String) {
 /// | Running, Degraded, ScalingDown, Updating | True while a pod is ready or none is asked for |
 /// | ScalingUp | the same, and while the actor scales up from 0 within the startup time |
 /// | every other | False |
-pub(crate) fn is_ready(reason: StatusReason, seen: &Observation) -> bool {
+pub(crate) fn is_ready(reason: StatusReason, seen: &Observation) -> Option<bool> {
     let has_pods = || seen.desired() == Some(0) || seen.ready().is_none_or(|ready| ready > 0);
-    match reason {
+    let is_ready = match reason {
         StatusReason::Napping => true,
         StatusReason::Running | StatusReason::Degraded | StatusReason::ScalingDown => has_pods(),
         StatusReason::Updating => {
@@ -71,7 +81,8 @@ pub(crate) fn is_ready(reason: StatusReason, seen: &Observation) -> bool {
         }
         StatusReason::ScalingUp => has_pods() || seen.is_starting(),
         _ => false,
-    }
+    };
+    (!is_ready || seen.outdated.is_none()).then_some(is_ready)
 }
 
 /// Returns whether an actor of that reason is about to have another one.

@@ -20,12 +20,23 @@ fn check(at_work: &Value, row: &Value) -> Result<(), String> {
     patch(&mut request, &row["change"]);
     let response = function_report_status::run(form::request(&request)?);
     let response = form::response(&response);
-    let conditions = response["conditions"].as_array();
-    let actor_ready = conditions
-        .into_iter()
-        .flatten()
-        .find(|condition| condition["type"] == "ActorReady")
-        .ok_or_else(|| format!("{}: no ActorReady in {response}", row["reason"]))?;
+    let condition = |of: &str| {
+        let conditions = response["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        let found = conditions.find(|condition| condition["type"] == of);
+        found.ok_or_else(|| format!("{}: no {of} in {response}", row["reason"]))
+    };
+    let actor_ready = condition("ActorReady")?;
+    if let Some(expected) = row.get("workloadReady") {
+        let found = condition("WorkloadReady")?;
+        let actual = json!({"status": found["status"], "reason": found["reason"], "message": found["message"]});
+        if actual != *expected {
+            return Err(format!(
+                "{}: expected WorkloadReady {expected}, got {actual}",
+                row["reason"]
+            ));
+        }
+    }
     let status = &response["desired"]["composite"]["status"];
     let message = row.get("message").cloned().unwrap_or_else(|| json!(""));
     let expected =

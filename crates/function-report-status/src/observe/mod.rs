@@ -1,7 +1,7 @@
 //! Observed state of an actor, read once from the request into types.
 
 use actor::binding::RESOURCE_NAME as BINDING;
-use actor::health::{AtProvider, RESOURCE_NAME as HEALTH};
+use actor::health::{AtProvider, RESOURCE_NAME as HEALTH, WATCH_FORBIDDEN};
 use actor::names::EXTERNAL_NAME;
 use actor::queue::RESOURCE_NAME as QUEUE;
 use actor::spec::{Form, Spec, WorkloadRef};
@@ -10,6 +10,8 @@ use function_kit::{Call, Identity, Note, value};
 use pbjson_types::Struct;
 
 use crate::composed::WORKLOADS;
+
+use self::condition::Condition;
 
 mod absence;
 mod condition;
@@ -46,8 +48,10 @@ pub(crate) struct Observation {
     pub(crate) scaler: ObservedObject<Scaler>,
     /// The `ScaledObject` of the target beside it.
     pub(crate) target_scaler: ObservedObject<Scaler>,
-    /// State of its pods, as the provider reports it.
+    /// State of its pods, as the provider reports it; only its history while that is outdated.
     pub(crate) health: AtProvider,
+    /// Problem that keeps the provider from observing the pods: what it reports is of an earlier time.
+    pub(crate) outdated: Option<Problem>,
     /// In mode Binding, the workload it works on.
     pub(crate) target: Option<Target>,
     /// Desired objects that are not as desired, for a reason.
@@ -108,6 +112,8 @@ impl Observation {
             .find(|name| call.desired(name).is_some())
             .unwrap_or_default();
         let queue_name = queue_name(call);
+        let outdated = outdated(call);
+        let health = at_provider(call).unwrap_or_default();
         let bound_to = spec
             .workload_ref
             .as_ref()
@@ -126,7 +132,16 @@ impl Observation {
                 .desired(workload_name)
                 .map(|workload| workload::count(workload, &["spec", "replicas"]).unwrap_or(1)),
             scaler: ObservedObject::read(call, "scaled-object", Scaler::read),
-            health: at_provider(call).unwrap_or_default(),
+            health: match outdated {
+                None => health,
+                Some(_) => AtProvider {
+                    ever_ready: health.ever_ready,
+                    last_scale: health.last_scale,
+                    last_start: health.last_start,
+                    ..AtProvider::default()
+                },
+            },
+            outdated,
             target_scaler: ObservedObject::read(call, "scaled-object-target", Scaler::read),
             target: bound_to.map(|wanted| {
                 call.observed(BINDING)
@@ -246,6 +261,16 @@ fn at_provider(call: &Call) -> Option<AtProvider> {
     let health = call.observed(HEALTH)?;
     let reported = value::map(health, &["status", "atProvider"])?;
     serde_json::from_value(value::struct_to_json(reported)).ok()
+}
+
+/// Returns why the provider's report on the pods is of an earlier time, if it is.
+fn outdated(call: &Call) -> Option<Problem> {
+    let synced = Condition::of(call.observed(HEALTH)?, "Synced")?;
+    let is_outdated = synced.status == Some(false) && synced.reason == WATCH_FORBIDDEN;
+    is_outdated.then(|| Problem {
+        reason: WATCH_FORBIDDEN.to_owned(),
+        message: synced.summary(&[WATCH_FORBIDDEN]),
+    })
 }
 
 /// Kind and name of an object, as messages write them.
