@@ -1,6 +1,8 @@
 //! Every object that the examples render, applied to a real API server as Crossplane does: server-side,
 //! by dry run, with unknown fields refused. KEDA's own definitions judge its objects.
 
+mod restricted;
+
 use crate::rig::{self, shared};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -125,96 +127,4 @@ async fn make_namespace(client: &Client, name: &str) {
 fn shown(object: &DynamicObject) -> String {
     let kind = object.types.as_ref().map(|types| types.kind.as_str());
     format!("{} {}", kind.unwrap_or("?"), object.name_any())
-}
-
-/// Returns the `securityContext` that Pod Security *restricted* requires of a container.
-fn restricted_container() -> serde_json::Value {
-    json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]},
-        "runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}})
-}
-
-/// The pod of a rendered workload; with `restricted`, as if its author had set what *restricted* demands
-/// of the containers that are not injected.
-fn pod(workload: &serde_json::Value, restricted: bool) -> serde_json::Value {
-    let mut pod = workload["spec"]["template"].clone();
-    pod["apiVersion"] = json!("v1");
-    pod["kind"] = json!("Pod");
-    pod["metadata"]["name"] = json!("pod");
-    let spec = pod["spec"].as_object_mut().expect("a pod");
-    spec.remove("serviceAccountName");
-    spec.insert("automountServiceAccountToken".to_owned(), json!(false));
-    // As the StatefulSet's controller does with its claims.
-    let claims = workload["spec"]["volumeClaimTemplates"].as_array();
-    let claims = claims.into_iter().flatten();
-    let volumes: Vec<serde_json::Value> = claims
-        .map(|claim| json!({"name": claim["metadata"]["name"], "emptyDir": {}}))
-        .collect();
-    let list = spec.entry("volumes").or_insert_with(|| json!([]));
-    list.as_array_mut().expect("a list").extend(volumes);
-    if !restricted {
-        return pod;
-    }
-    let of_pod = json!({"runAsNonRoot": true, "runAsUser": 1000,
-        "seccompProfile": {"type": "RuntimeDefault"}});
-    spec.insert("securityContext".to_owned(), of_pod);
-    for list in ["containers", "initContainers"] {
-        let containers = spec.get_mut(list).and_then(|list| list.as_array_mut());
-        for container in containers.into_iter().flatten() {
-            let name = container["name"].as_str().unwrap_or_default();
-            let is_injected = name == "asya-sidecar"
-                || name == "asya-runtime-files"
-                || name.starts_with("asya-state-proxy-");
-            if !is_injected {
-                container["securityContext"] = restricted_container();
-            }
-        }
-    }
-    pod
-}
-
-#[test]
-fn a_namespace_that_enforces_restricted_admits_rendered_pods_with_restricted_containers() {
-    shared::run("pods in a restricted namespace", async {
-        let cluster = rig::cluster::Cluster::start().await;
-        let client = cluster.client().await;
-        let namespaces: Api<Namespace> = Api::all(client.clone());
-        let enforced = json!({"pod-security.kubernetes.io/enforce": "restricted"});
-        let namespace = json!({"metadata": {"name": "restricted", "labels": enforced}});
-        let namespace = serde_json::from_value(namespace).unwrap();
-        let made = namespaces.create(&PostParams::default(), &namespace).await;
-        made.unwrap();
-        let pods: Api<k8s_openapi::api::core::v1::Pod> =
-            Api::namespaced(client.clone(), "restricted");
-        let dry = PostParams {
-            dry_run: true,
-            ..PostParams::default()
-        };
-        let accounts: Api<k8s_openapi::api::core::v1::ServiceAccount> =
-            Api::namespaced(client.clone(), "restricted");
-        rig::until("the namespace has its ServiceAccount", || async {
-            accounts.get_opt("default").await.unwrap()
-        })
-        .await;
-        let mut refused = Vec::new();
-        let mut count = 0;
-        for file in rendered() {
-            for object in composed(&file) {
-                let object = json!(object);
-                if !["Deployment", "StatefulSet"].contains(&object["kind"].as_str().unwrap_or("")) {
-                    continue;
-                }
-                count += 1;
-                let restricted = serde_json::from_value(pod(&object, true)).unwrap();
-                if let Err(error) = pods.create(&dry, &restricted).await {
-                    refused.push(format!("{}: {error}", file.display()));
-                }
-                let usual = serde_json::from_value(pod(&object, false)).unwrap();
-                if pods.create(&dry, &usual).await.is_ok() {
-                    refused.push(format!("{}: admitted as it is", file.display()));
-                }
-            }
-        }
-        assert!(count > 5, "{count} workloads");
-        assert!(refused.is_empty(), "{}", refused.join("\n"));
-    });
 }
