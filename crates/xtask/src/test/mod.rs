@@ -9,6 +9,7 @@ mod pythons;
 pub(crate) mod requirements;
 mod results;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::io::Write;
 use std::path::Path;
@@ -18,6 +19,7 @@ use std::thread;
 use anyhow::Result;
 use clap::Args;
 
+use self::pythons::Interpreter;
 pub(crate) use self::results::{Results, Totals, stream};
 use self::results::{SKIPPED_VARIABLE, Skipped, SkippedTests};
 use crate::real::Extent;
@@ -37,8 +39,14 @@ const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
 /// processors.
 const THREADS: usize = 4;
 
-/// Programs and rights of the machine that one test each needs, which is skipped without them.
-const OPTIONAL: [&str; 2] = ["ruby", "control groups"];
+/// A program that one test needs, which is skipped without it.
+const RUBY: &str = "ruby";
+
+/// The right to create control groups, which one test needs. The container of CI has it.
+const CONTROL_GROUPS: &str = "control groups";
+
+/// Set on machines of CI.
+const CI_VARIABLE: &str = "CI";
 
 /// Tests to run, and whether missing programs are installed.
 #[derive(Debug, Args)]
@@ -72,9 +80,11 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
         real_dir = Some(real::provide_all(root, Extent::Usual, out)?);
     }
 
+    let pythons = pythons::to_test_with();
+    let mut pythons_run = 0;
     let mut totals = Totals::default();
     let mut failed = None;
-    for (mut command, kind) in steps() {
+    for (mut command, kind) in steps(&pythons) {
         command
             .current_dir(root)
             .env(BIN_DIR_VARIABLE, target.join("debug"))
@@ -89,6 +99,7 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
             None => command.env(SKIP_REAL_VARIABLE, "1"),
         };
         heading(&shown(&command), out)?;
+        pythons_run += usize::from(matches!(kind, Results::Stderr));
         if !stream(&mut command, kind, &mut totals, out)? {
             failed = Some(shown(&command));
             break;
@@ -97,10 +108,10 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
 
     heading("results", out)?;
     writeln!(out, "{totals}")?;
-    // Only tests of optional components may be skipped.
-    let may_be_missing =
-        |component: &str| no_real || real::is_optional(component) || OPTIONAL.contains(&component);
-    let all_ran = report_skipped(&skipped, may_be_missing, out)?;
+    writeln!(out, "{}", pythons::summary(&pythons[..pythons_run]))?;
+    let is_ci = env::var_os(CI_VARIABLE).is_some_and(|value| !value.is_empty());
+    let may_be_missing = |component: &str| may_be_missing(component, no_real, is_ci);
+    let all_ran = report_skipped(&skipped.read()?, may_be_missing, out)?;
     if let Some(step) = &failed {
         writeln!(out, "failed: {step}")?;
     }
@@ -111,18 +122,26 @@ pub(crate) fn run(root: &Path, options: &Options, out: &mut impl Write) -> Resul
     })
 }
 
+/// Returns whether tests of a component may be skipped.
+fn may_be_missing(component: &str, no_real: bool, is_ci: bool) -> bool {
+    match component {
+        RUBY => true,
+        CONTROL_GROUPS => !is_ci,
+        real => no_real || real::is_optional(real),
+    }
+}
+
 /// Prints how many tests were skipped, and for which components.
 /// Returns whether each of these may be missing.
 fn report_skipped(
-    skipped: &SkippedTests,
+    skipped: &BTreeMap<Skipped, usize>,
     may_be_missing: impl Fn(&str) -> bool,
     out: &mut impl Write,
 ) -> Result<bool> {
-    let skipped = skipped.read()?;
     let count: usize = skipped.values().sum();
     writeln!(out, "{count} skipped")?;
     let mut all_may = true;
-    for (Skipped { component, what }, count) in &skipped {
+    for (Skipped { component, what }, count) in skipped {
         let is_failure = !may_be_missing(component);
         let mark = if is_failure {
             " (failed: it should exist)"
@@ -141,7 +160,7 @@ fn threads() -> usize {
 
 /// Binaries first: tests of other packages start them.
 /// With the same features in all of them, so that Cargo builds our crates once.
-fn steps() -> Vec<(Command, Results)> {
+fn steps(pythons: &[Interpreter]) -> Vec<(Command, Results)> {
     let cargo = |subcommand: &str, targets: &[&str]| {
         let mut command = Command::new(workspace::cargo());
         command
@@ -149,8 +168,8 @@ fn steps() -> Vec<(Command, Results)> {
             .args(targets);
         command
     };
-    let pythons = pythons::to_test_with().into_iter().map(|python| {
-        let mut command = Command::new(python);
+    let pythons = pythons.iter().map(|python| {
+        let mut command = Command::new(&python.path);
         command.args([
             "-W",
             "error",
@@ -217,7 +236,7 @@ pub(crate) fn run_on_real_parts(
         out,
     )?;
     let may_be_missing = |component: &str| extent == Extent::Usual && real::is_optional(component);
-    let all_ran = report_skipped(&skipped, may_be_missing, out)?;
+    let all_ran = report_skipped(&skipped.read()?, may_be_missing, out)?;
     Ok(if all_ran { verdict } else { Verdict::Fails })
 }
 
@@ -239,4 +258,70 @@ pub(crate) fn run_in_order(
 
 pub(crate) fn heading(title: &str, out: &mut impl Write) -> Result<()> {
     Ok(writeln!(out, "\n== {title}")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_optional_components_may_be_missing() {
+        // Component, without real components, in CI, and whether it may be missing.
+        let cases = [
+            ("rabbitmq", false, false, false),
+            ("rabbitmq", true, false, true),
+            ("keda-operator", false, true, true),
+            (RUBY, false, true, true),
+            (CONTROL_GROUPS, false, false, true),
+            (CONTROL_GROUPS, false, true, false),
+            (CONTROL_GROUPS, true, true, false),
+        ];
+        for (component, no_real, is_ci, expected) in cases {
+            assert_eq!(
+                may_be_missing(component, no_real, is_ci),
+                expected,
+                "{component}, no_real {no_real}, CI {is_ci}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_test_that_should_have_run_fails_the_run() {
+        let skipped = |components: &[&str]| -> BTreeMap<Skipped, usize> {
+            let of = |component: &&str| Skipped {
+                component: (*component).to_owned(),
+                what: "a test".to_owned(),
+            };
+            components
+                .iter()
+                .map(|component| (of(component), 2))
+                .collect()
+        };
+        let cases: [(&[&str], bool, &str); 4] = [
+            (&[], true, "0 skipped\n"),
+            (
+                &["optional"],
+                true,
+                "2 skipped\n  2 x a test: without optional\n",
+            ),
+            (
+                &["etcd"],
+                false,
+                "2 skipped\n  2 x a test: without etcd (failed: it should exist)\n",
+            ),
+            (
+                &["etcd", "optional"],
+                false,
+                "4 skipped\n  2 x a test: without etcd (failed: it should exist)\n  \
+                 2 x a test: without optional\n",
+            ),
+        ];
+        for (components, expected, text) in cases {
+            let mut out = Vec::new();
+            let is_optional = |component: &str| component == "optional";
+            let all_ran = report_skipped(&skipped(components), is_optional, &mut out).unwrap();
+            assert_eq!(all_ran, expected, "{components:?}");
+            assert_eq!(String::from_utf8(out).unwrap(), text, "{components:?}");
+        }
+    }
 }

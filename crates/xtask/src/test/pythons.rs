@@ -1,6 +1,6 @@
 //! The interpreters with which the tests of the runtime run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,20 +9,50 @@ use std::process::Command;
 /// Minor versions of Python 3 that the runtime supports; see `runtime/README.md`.
 const SUPPORTED: std::ops::RangeInclusive<u32> = 8..=14;
 
+/// An interpreter of Python 3.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Interpreter {
+    /// Its program.
+    pub(super) path: PathBuf,
+    /// Its minor version, if it reports one.
+    minor: Option<u32>,
+}
+
 /// `python3`, and the oldest and the newest of the other supported versions that are installed: on the
 /// `PATH` as `python3.<minor>`, or by pyenv.
-pub(super) fn to_test_with() -> Vec<PathBuf> {
-    let usual = PathBuf::from("python3");
-    let others = installed(minor_of(&usual));
+pub(super) fn to_test_with() -> Vec<Interpreter> {
+    let path = PathBuf::from("python3");
+    let minor = minor_of(&path);
+    let others = installed(minor);
     let ends = [others.first_key_value(), others.last_key_value()];
-    let mut chosen: Vec<PathBuf> = ends
-        .into_iter()
-        .flatten()
-        .map(|(_, path)| path.clone())
+    let ends = ends.into_iter().flatten();
+    let mut chosen: Vec<Interpreter> = ends
+        .map(|(minor, path)| Interpreter {
+            path: path.clone(),
+            minor: Some(*minor),
+        })
         .collect();
     chosen.dedup();
-    chosen.insert(0, usual);
+    chosen.insert(0, Interpreter { path, minor });
     chosen
+}
+
+/// One line: the versions with which the runtime was tested, and the supported ones that were not.
+pub(super) fn summary(ran: &[Interpreter]) -> String {
+    let minors: BTreeSet<u32> = ran.iter().filter_map(|python| python.minor).collect();
+    let shown = |minors: &mut dyn Iterator<Item = u32>| {
+        let versions: Vec<String> = minors.map(|minor| format!("3.{minor}")).collect();
+        if versions.is_empty() {
+            "none".to_owned()
+        } else {
+            versions.join(", ")
+        }
+    };
+    format!(
+        "Python versions of the runtime's tests: {}; not run: {}",
+        shown(&mut minors.iter().copied()),
+        shown(&mut SUPPORTED.filter(|minor| !minors.contains(minor)))
+    )
 }
 
 /// Supported versions, except one, and where they are.
@@ -84,5 +114,31 @@ mod tests {
         }
         let found: Vec<u32> = in_pyenv(folder.path()).into_keys().collect();
         assert_eq!(found, [8, 13]);
+    }
+
+    #[test]
+    fn versions_that_were_run_and_those_that_were_not_are_named() {
+        let python = |minor| Interpreter {
+            path: PathBuf::from("python3"),
+            minor,
+        };
+        let cases = [
+            (
+                vec![python(Some(11)), python(Some(8)), python(Some(13))],
+                "3.8, 3.11, 3.13; not run: 3.9, 3.10, 3.12, 3.14",
+            ),
+            (
+                vec![python(None)],
+                "none; not run: 3.8, 3.9, 3.10, 3.11, 3.12, 3.13, 3.14",
+            ),
+            (
+                SUPPORTED.map(|minor| python(Some(minor))).collect(),
+                "3.8, 3.9, 3.10, 3.11, 3.12, 3.13, 3.14; not run: none",
+            ),
+        ];
+        for (ran, expected) in cases {
+            let expected = format!("Python versions of the runtime's tests: {expected}");
+            assert_eq!(summary(&ran), expected);
+        }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) enum What {
 }
 
 /// Programs and modules that tests require, except components of `cargo xtask real`.
-const REQUIREMENTS: [Requirement; 14] = [
+const REQUIREMENTS: [Requirement; 15] = [
     // The linker of every Rust program, and the compiler of its TLS library.
     always(What::Program("cc"), "build-essential"),
     // `cargo xtask tidy` and the tests read the list of files from it.
@@ -45,6 +45,8 @@ const REQUIREMENTS: [Requirement; 14] = [
     always(What::Program("openssl"), "openssl"),
     // Memory limits of functions.
     always(What::Program("prlimit"), "util-linux"),
+    // Signals to programs; the shell's own command is not on the search path.
+    always(What::Program("kill"), "procps"),
     // Commands of the documentation that publish messages.
     real(What::Program("curl"), "curl"),
     // The virtual environment of moto, which stands in for SQS.
@@ -188,7 +190,7 @@ mod tests {
 
     #[test]
     fn missing_programs_are_named_in_one_message_with_the_install_line() {
-        let absent = ["curl", "unshare", "prlimit", "epmd"];
+        let absent = ["curl", "unshare", "prlimit", "epmd", "kill"];
         let is_installed = |what: What| match what {
             What::Program(name) => !absent.contains(&name),
             What::File(_) => false,
@@ -198,9 +200,9 @@ mod tests {
         let go = "Go 1.25.3 is too old to build \"kwok\": install Go 1.26.0 or later";
         assert_eq!(
             message(&missing, Some(go)).unwrap(),
-            "tests need what is not installed: prlimit, curl, unshare, rabbitmq-server, epmd\n\
+            "tests need what is not installed: prlimit, kill, curl, unshare, rabbitmq-server, epmd\n\
              install it, on Debian as root: apt-get install --no-install-recommends \
-             curl erlang-base rabbitmq-server util-linux\n\
+             curl erlang-base procps rabbitmq-server util-linux\n\
              or let this command do so: cargo xtask test --install-missing\n\
              Go 1.25.3 is too old to build \"kwok\": install Go 1.26.0 or later from https://go.dev/dl/"
         );
@@ -222,6 +224,7 @@ mod tests {
                 "build-essential",
                 "git",
                 "openssl",
+                "procps",
                 "python3",
                 "util-linux"
             ]

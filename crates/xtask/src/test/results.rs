@@ -33,6 +33,8 @@ pub(crate) struct Totals {
     passed: u64,
     failed: u64,
     ignored: u64,
+    /// Tests of Python that need another system.
+    skipped_by_python: u64,
 }
 
 impl Totals {
@@ -48,12 +50,14 @@ impl Totals {
             }
         } else if let Some(counts) = line.strip_prefix("FAILED (") {
             let failed = number_after(counts, "failures=") + number_after(counts, "errors=");
-            self.passed = self.passed.saturating_sub(failed);
+            let skipped = number_after(counts, "skipped=");
+            self.passed = self.passed.saturating_sub(failed + skipped);
             self.failed += failed;
+            self.skipped_by_python += skipped;
         } else if let Some(counts) = line.strip_prefix("OK (") {
             let skipped = number_after(counts, "skipped=");
             self.passed = self.passed.saturating_sub(skipped);
-            self.ignored += skipped;
+            self.skipped_by_python += skipped;
         }
     }
 }
@@ -64,11 +68,16 @@ impl fmt::Display for Totals {
             passed,
             failed,
             ignored,
+            skipped_by_python,
         } = self;
         write!(
             formatter,
             "{passed} tests passed, {failed} failed, {ignored} are run by other commands only"
-        )
+        )?;
+        match skipped_by_python {
+            0 => Ok(()),
+            skipped => write!(formatter, ", {skipped} of Python need another system"),
+        }
     }
 }
 
@@ -223,8 +232,22 @@ mod tests {
     fn failed_and_skipped_python_tests_are_not_counted_as_passed() {
         let ran = "Ran 12 tests in 0.345s";
         assert_eq!(totals(&[ran, "OK"]), (12, 0, 0));
-        assert_eq!(totals(&[ran, "OK (skipped=1)"]), (11, 0, 1));
+        assert_eq!(totals(&[ran, "OK (skipped=1)"]), (11, 0, 0));
         assert_eq!(totals(&[ran, "FAILED (failures=1, errors=2)"]), (9, 3, 0));
+        let failed = "FAILED (failures=1, errors=2, skipped=3)";
+        assert_eq!(totals(&[ran, failed]), (6, 3, 0));
+    }
+
+    #[test]
+    fn skipped_python_tests_are_named_in_the_summary() {
+        let mut totals = Totals::default();
+        for line in ["Ran 12 tests in 0.345s", "OK (skipped=2)"] {
+            totals.add(line);
+        }
+        assert_eq!(
+            totals.to_string(),
+            "10 tests passed, 0 failed, 0 are run by other commands only, 2 of Python need another system"
+        );
     }
 
     #[test]
