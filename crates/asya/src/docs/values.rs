@@ -12,30 +12,23 @@ pub(super) fn of(path: &str, field: &Value) -> Vec<ValueDocs> {
     match path {
         "status.status" => StatusReason::ALL
             .into_iter()
-            .map(|it| value(it, it.means()))
+            .map(|it| value(&it, it.means()))
             .collect(),
         "status.conditions.type" => ConditionType::ALL
             .into_iter()
-            .map(|it| value(it, it.means()))
+            .map(|it| value(&it, it.means()))
             .collect(),
         "status.conditions.reason" => reasons(),
         _ => {
             let values = field.get("enum").and_then(Value::as_array);
-            values
-                .into_iter()
-                .flatten()
-                .map(|it| {
-                    value(
-                        it.as_str().map_or_else(|| it.to_string(), str::to_owned),
-                        "",
-                    )
-                })
-                .collect()
+            let text = |it: &Value| it.as_str().map_or_else(|| it.to_string(), str::to_owned);
+            let values = values.into_iter().flatten();
+            values.map(|it| value(&text(it), "")).collect()
         }
     }
 }
 
-fn value(value: impl ToString, meaning: &str) -> ValueDocs {
+fn value(value: &impl ToString, meaning: &str) -> ValueDocs {
     ValueDocs {
         value: value.to_string(),
         meaning: meaning.to_owned(),
@@ -57,7 +50,7 @@ fn reason(condition: &str, reason: &Reason) -> ValueDocs {
         cure => format!("{}: {cure}", reason.means),
     };
     value(
-        format!("{} ({condition} is {})", reason.name, reason.status),
+        &format!("{} ({condition} is {})", reason.name, reason.status),
         &meaning,
     )
 }

@@ -63,7 +63,7 @@ fn without_unreadable(bytes: &[u8]) -> (String, Vec<YamlError>) {
     let mut errors = Vec::new();
     let mut lines_before = 0;
     for part in parts(bytes) {
-        let lines = part.iter().filter(|byte| **byte == b'\n').count();
+        let lines = line_breaks(part);
         match text_of(part).and_then(|text| documents(text).map(|_| text)) {
             Ok(text) => readable.push_str(text),
             Err(error) => {
@@ -108,6 +108,10 @@ fn parts(bytes: &[u8]) -> Vec<&[u8]> {
     parts
 }
 
+fn line_breaks(bytes: &[u8]) -> usize {
+    bytes.split(|byte| *byte == b'\n').count() - 1
+}
+
 fn is_marker(line: &[u8], marker: &[u8]) -> bool {
     let rest = line.strip_prefix(marker);
     rest.is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
@@ -119,7 +123,7 @@ fn text_of(bytes: &[u8]) -> Result<&str, YamlError> {
 
 fn not_utf8(bytes: &[u8], error: Utf8Error) -> YamlError {
     let (before, rest) = bytes.split_at(error.valid_up_to());
-    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let line = line_breaks(before) + 1;
     let last = before.rsplit(|byte| *byte == b'\n').next();
     let column = String::from_utf8_lossy(last.unwrap_or_default())
         .chars()
@@ -179,7 +183,9 @@ mod tests {
     use merge::FieldPath;
 
     /// Names of the documents with their lines, and positions of the errors.
-    fn read(text: &[u8]) -> (Vec<(String, u64)>, Vec<(u64, u64)>) {
+    type Read = (Vec<(String, u64)>, Vec<(u64, u64)>);
+
+    fn read(text: &[u8]) -> Read {
         let stream = Stream::read(text);
         let documents = stream.documents.iter().map(|it| {
             let line = it.positions.of(&FieldPath::from(["name"])).line;
