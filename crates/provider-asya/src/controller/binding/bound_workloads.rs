@@ -1,6 +1,6 @@
 //! Workloads that actors are bound to, by their label; only metadata is cached.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -84,11 +84,11 @@ pub(super) struct BoundWorkloads {
     triggers: UnboundedSender<Trigger>,
 }
 
-/// Workloads by kind and actor, and why a kind cannot be watched.
+/// Workloads by kind and actor, and the kinds that cannot be watched at present.
 #[derive(Debug, Default)]
 struct Indexes {
     by_kind: BTreeMap<&'static str, Index<BoundWorkload>>,
-    problems: BTreeMap<&'static str, String>,
+    problems: BTreeSet<&'static str>,
 }
 
 impl BoundWorkloads {
@@ -100,7 +100,7 @@ impl BoundWorkloads {
         }
     }
 
-    /// Applies an event of a kind.
+    /// Applies an event of a kind. A list that is answered does not prove that the kind can be watched.
     pub(super) fn apply(&self, kind: &'static str, event: Event<Entry<BoundWorkload>>) {
         let workload = match &event {
             Event::Apply(entry) | Event::InitApply(entry) | Event::Delete(entry) => {
@@ -112,7 +112,6 @@ impl BoundWorkloads {
             Event::Init | Event::InitDone => None,
         };
         let mut indexes = self.lock();
-        indexes.problems.remove(kind);
         let changed = indexes.by_kind.entry(kind).or_default().apply(event);
         drop(indexes);
         if !changed.is_empty()
@@ -125,9 +124,14 @@ impl BoundWorkloads {
         }
     }
 
+    /// Records that the API server has accepted a watch of a kind.
+    pub(super) fn accept(&self, kind: &'static str) {
+        self.lock().problems.remove(kind);
+    }
+
     /// Records that a kind cannot be watched at present.
-    pub(super) fn fail(&self, kind: &'static str, problem: String) {
-        self.lock().problems.insert(kind, problem);
+    pub(super) fn fail(&self, kind: &'static str) {
+        self.lock().problems.insert(kind);
     }
 
     /// Workloads with the label of an actor.
@@ -170,5 +174,56 @@ impl BoundWorkloads {
 
     fn lock(&self) -> MutexGuard<'_, Indexes> {
         self.indexes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::channel::mpsc;
+
+    fn bound() -> Entry<BoundWorkload> {
+        Entry {
+            key: IndexKey {
+                namespace: "shop".to_owned(),
+                name: "cart".to_owned(),
+            },
+            object: ("shop".to_owned(), "llm".to_owned()),
+            value: BoundWorkload {
+                workload: ObjectReference {
+                    api_version: "apps/v1".to_owned(),
+                    kind: "Deployment".to_owned(),
+                    name: "llm".to_owned(),
+                },
+                uid: "1".to_owned(),
+                is_applied: true,
+                is_managed: true,
+                digest: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn a_workload_counts_as_watched_only_after_the_watch_was_accepted() {
+        let (triggers, _triggered) = mpsc::unbounded();
+        let cache = BoundWorkloads::new(triggers);
+        let [kind, other] = KINDS;
+        let is_watched = || cache.is_watched("shop", "cart", "1");
+        let list = || {
+            cache.apply(kind, Event::Init);
+            cache.apply(kind, Event::InitApply(bound()));
+            cache.apply(kind, Event::InitDone);
+        };
+        list();
+        cache.accept(kind);
+        assert!(is_watched(), "listed, and the watch was accepted");
+        cache.fail(kind);
+        assert!(!is_watched(), "the watch was refused");
+        list();
+        assert!(!is_watched(), "a list is answered, the watch is not");
+        cache.accept(other);
+        assert!(!is_watched(), "a watch of another kind was accepted");
+        cache.accept(kind);
+        assert!(is_watched(), "the watch was accepted again");
     }
 }

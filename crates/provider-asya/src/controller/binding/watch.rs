@@ -1,23 +1,20 @@
 //! Watches of workloads with an actor's label: only metadata, filtered by the API server.
 
 use std::fmt::Debug;
-use std::pin::pin;
 use std::sync::Arc;
 
 use actor::labels::BOUND_TO;
-use futures::StreamExt as _;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::Event;
-use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
 use super::BindingContext;
 use super::bound_workloads::{BoundWorkload, KINDS};
-use crate::cluster;
 use crate::controller::watch_cache::index::{Entry, IndexKey};
+use crate::controller::watch_cache::watch_stream::{self, WatchStream, WatchUpdate};
 
 /// Watches bound workloads; never returns.
 pub(super) async fn run(context: Arc<BindingContext>) {
@@ -33,18 +30,27 @@ where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     K: Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let api: Api<PartialObjectMeta<K>> = Api::all(context.provider.client.clone());
-    let labelled = cluster::watch().labels(BOUND_TO);
-    let mut events = pin!(watcher(api, labelled).default_backoff());
-    while let Some(event) = events.next().await {
-        match event.map(|event| entry(kind, event)) {
-            Ok(Some(event)) => context.bound_workloads.apply(kind, event),
-            Ok(None) => {}
-            Err(error) => {
-                tracing::warn!(%error, kind, "cannot watch bound workloads");
-                context.bound_workloads.fail(kind, error.to_string());
+    let timings = &context.provider.timings;
+    let cache = &context.bound_workloads;
+    loop {
+        let labelled = watch_stream::config(timings).labels(BOUND_TO);
+        let mut updates =
+            WatchStream::<PartialObjectMeta<K>>::new(&context.provider.client, Api::all, labelled);
+        while let Some(update) = updates.next().await {
+            match update {
+                WatchUpdate::Event(event) => {
+                    if let Some(event) = entry(kind, event) {
+                        cache.apply(kind, event);
+                    }
+                }
+                WatchUpdate::Accepted => cache.accept(kind),
+                WatchUpdate::Failed(error) => {
+                    tracing::warn!(%error, kind, "cannot watch bound workloads");
+                    cache.fail(kind);
+                }
             }
         }
+        tokio::time::sleep(timings.missing_kind_retry).await;
     }
 }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::rights::KindKey;
+
 /// Number of announcements of one change to an actor that still uses the former version: Crossplane's
 /// cache may have been behind. An actor with a conflict never uses the new one.
 const ATTEMPTS: u32 = 3;
@@ -23,6 +25,13 @@ pub(super) struct Composite {
     pub(super) kind: String,
     pub(super) name: String,
     pub(super) uid: String,
+}
+
+impl Composite {
+    /// Its API version and kind.
+    pub(super) fn kind_key(&self) -> KindKey {
+        (self.api_version.clone(), self.kind.clone())
+    }
 }
 
 /// One change to be announced to one actor.

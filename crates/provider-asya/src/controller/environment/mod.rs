@@ -18,31 +18,32 @@ mod rights;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::StreamExt as _;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::{GroupVersionKind, PartialObjectMeta};
 use kube::runtime::reflector::{ObjectRef, Store};
-use kube::runtime::watcher::Event;
-use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::runtime::watcher::{self, Event};
 use kube::{Api, Resource as _, ResourceExt as _};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use actor::health::{ENVIRONMENT_WATCHED, UsedEnvironmentConfig};
+
 use self::announcements::{Announcement, Announcements, Composite, Key, Next};
-use self::rights::Rights;
+use self::rights::{KindKey, Rights};
 use super::Context;
-use crate::cluster;
+use super::watch_cache::watch_stream::{self, WatchStream, WatchUpdate};
 use crate::conditions::ConditionUpdate;
 use crate::kinds::ActorHealth;
-use actor::health::UsedEnvironmentConfig;
 
 /// Annotation of a composite resource: hash of the versions of its EnvironmentConfigs when one of them
 /// had changed.
 pub const ANNOTATION: &str = "asya.sh/environment-changed";
+
+/// Reason of the condition where a right is missing.
+const FORBIDDEN: &str = "Forbidden";
 
 /// Field manager of the annotation.
 const MANAGER: &str = env!("CARGO_PKG_NAME");
@@ -132,7 +133,7 @@ impl Environment {
         let right = self.rights.of(&context.client, &composite, retry).await?;
         Ok(Watched::Known(match right {
             Ok(_) => ConditionUpdate::environment_watched(),
-            Err(cause) => ConditionUpdate::environment_not_watched("Forbidden", cause),
+            Err(cause) => ConditionUpdate::environment_not_watched(FORBIDDEN, cause),
         }))
     }
 
@@ -171,42 +172,46 @@ async fn watch(context: &Context, actors: &Store<ActorHealth>) {
     let (api_version, kind) = actor::ENVIRONMENT_CONFIG;
     let (group, version) = api_version.split_once('/').unwrap_or_default();
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+    let config = watch_stream::config(&context.timings);
     loop {
-        let api: Api<Metadata> = Api::all_with(context.client.clone(), &resource);
-        let mut events = pin!(watcher(api, cluster::watch()).default_backoff());
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => apply(context, actors, event),
-                Err(error) => {
-                    let Some(problem) = problem(&error) else {
-                        tracing::warn!(%error, "cannot watch EnvironmentConfigs at present");
-                        continue;
-                    };
-                    tracing::warn!(problem = problem.1, "cannot watch EnvironmentConfigs");
-                    let is_new = {
-                        let mut state = context.environment.lock();
-                        state.problem.replace(problem.clone()) != Some(problem)
-                    };
-                    if is_new {
+        let api = |client| Api::<Metadata>::all_with(client, &resource);
+        let mut updates = WatchStream::new(&context.client, api, config.clone());
+        while let Some(update) = updates.next().await {
+            match update {
+                WatchUpdate::Event(event) => apply(context, actors, event),
+                WatchUpdate::Accepted => {
+                    if context.environment.lock().problem.take().is_some() {
                         reconcile_all(context, actors);
                     }
-                    tokio::time::sleep(context.timings.missing_kind_retry).await;
                 }
+                WatchUpdate::Failed(error) => fail(context, actors, &error),
             }
         }
+        tokio::time::sleep(context.timings.missing_kind_retry).await;
+    }
+}
+
+/// Records a failed list or watch. A problem that lasts remains until a watch is accepted.
+fn fail(context: &Context, actors: &Store<ActorHealth>, error: &watcher::Error) {
+    let Some(problem) = problem(error) else {
+        tracing::warn!(%error, "cannot watch EnvironmentConfigs at present");
+        return;
+    };
+    tracing::warn!(problem = problem.1, "cannot watch EnvironmentConfigs");
+    let is_new = {
+        let mut state = context.environment.lock();
+        state.problem.replace(problem.clone()) != Some(problem)
+    };
+    if is_new {
+        reconcile_all(context, actors);
     }
 }
 
 /// A problem that lasts until somebody solves it; none for an interruption.
 fn problem(error: &watcher::Error) -> Option<(&'static str, String)> {
-    let (watcher::Error::InitialListFailed(kube::Error::Api(status))
-    | watcher::Error::WatchStartFailed(kube::Error::Api(status))) = error
-    else {
-        return None;
-    };
-    match status.code {
+    match watch_stream::refusal(error)? {
         403 => Some((
-            "Forbidden",
+            FORBIDDEN,
             "the provider may not list and watch EnvironmentConfigs: apply \
              `install/provider-asya/rbac.yaml`"
                 .to_owned(),
@@ -227,7 +232,7 @@ fn apply(context: &Context, actors: &Store<ActorHealth>, event: Event<Metadata>)
         (name, used.version.unwrap_or_default())
     };
     let mut state = context.environment.lock();
-    let mut is_recovered = false;
+    let mut is_first = false;
     let changed = match event {
         Event::Init => {
             state.listed.clear();
@@ -240,8 +245,7 @@ fn apply(context: &Context, actors: &Store<ActorHealth>, event: Event<Metadata>)
         }
         Event::InitDone => {
             let listed = std::mem::take(&mut state.listed);
-            let is_first = state.versions.replace(listed).is_none();
-            is_recovered = state.problem.take().is_some() || is_first;
+            is_first = state.versions.replace(listed).is_none();
             None
         }
         Event::Apply(object) => {
@@ -273,7 +277,7 @@ fn apply(context: &Context, actors: &Store<ActorHealth>, event: Event<Metadata>)
     if let Some(name) = changed.filter(|_| count > 0) {
         tracing::info!(name, actors = count, "EnvironmentConfig changed");
     }
-    if is_recovered {
+    if is_first {
         reconcile_all(context, actors);
     }
 }
@@ -286,14 +290,35 @@ fn reconcile_all(context: &Context, actors: &Store<ActorHealth>) {
     }
 }
 
-/// Asks again for rights that were missing.
+/// Asks again for missing rights that an ActorHealth reports, of some kinds at a time.
 async fn recheck(context: &Context, actors: &Store<ActorHealth>) {
+    let mut last = None;
     loop {
         tokio::time::sleep(context.timings.missing_kind_retry).await;
-        if context.environment.rights.lack_any().await {
-            reconcile_all(context, actors);
+        // Its solution reconciles all.
+        if context.environment.lock().problem.is_some() {
+            continue;
+        }
+        let actors = actors.state();
+        let denied: Vec<_> = actors.iter().filter_map(denied_kind).collect();
+        let kinds = denied.iter().map(|(_, kind)| kind.clone()).collect();
+        let kinds = rights::next_kinds(&kinds, last.as_ref());
+        last = kinds.last().cloned();
+        let kinds = kinds.into_iter().collect();
+        context.environment.rights.forget_denied(&kinds);
+        for (health, _) in denied.into_iter().filter(|(_, kind)| kinds.contains(kind)) {
+            context.watch_cache.trigger_health(health);
         }
     }
+}
+
+/// An ActorHealth that reports a missing right, and the kind of its composite resource.
+fn denied_kind(health: &Arc<ActorHealth>) -> Option<(ObjectRef<ActorHealth>, KindKey)> {
+    let mut conditions = health.status.conditions.iter();
+    let is_denied = conditions
+        .any(|condition| condition.type_ == ENVIRONMENT_WATCHED && condition.reason == FORBIDDEN);
+    let kind = composite(health)?.kind_key();
+    is_denied.then(|| (ObjectRef::from_obj(health.as_ref()), kind))
 }
 
 /// Writes annotations, one after the other.
@@ -344,7 +369,8 @@ async fn send(context: &Context, key: &Key, announcement: &Announcement) {
         }
     }
     if let Some(cause) = denied {
-        environment.rights.deny(composite, cause).await;
+        let retry = context.timings.missing_kind_retry;
+        environment.rights.deny(composite, cause, retry);
         let health = ObjectRef::new(&key.1).within(&key.0);
         context.watch_cache.trigger_health(health);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actor::health::{
     self, AtProvider, ENVIRONMENT_WATCHED, Facts, HealthStatus, MountProblem, Mounted, MountedKind,
-    Revision, Scaler, Time, Verdict, Workload,
+    Revision, Scaler, Time, Verdict, WATCH_FORBIDDEN, Workload,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -108,7 +108,12 @@ impl<'a> Reconciler<'a> {
             Ok(found) => found,
             Err(NotSynced(problem)) => {
                 if let Some(problem) = problem {
-                    self.set_condition(status, ConditionUpdate::failed("ReconcileError", problem));
+                    let update = if problem.is_denied {
+                        ConditionUpdate::failed(WATCH_FORBIDDEN, problem.outdated())
+                    } else {
+                        ConditionUpdate::failed("ReconcileError", problem.message)
+                    };
+                    self.set_condition(status, update);
                 }
                 return Ok(Some(self.context.timings.cache_sync_retry));
             }
@@ -148,7 +153,7 @@ impl<'a> Reconciler<'a> {
             status,
             match found.outdated {
                 None => ConditionUpdate::synced(),
-                Some(problem) => ConditionUpdate::failed("WatchForbidden", problem),
+                Some(problem) => ConditionUpdate::failed(WATCH_FORBIDDEN, problem),
             },
         );
         let unwatched =

@@ -2,11 +2,13 @@
 //!
 //! - `index` groups objects of one kind by actor or workload;
 //! - `views` has the kinds, with only the fields that are read;
+//! - `watch_stream` lists and watches, and reports whether the API server accepts a watch;
 //! - `watch` keeps the caches up to date.
 
 pub(super) mod index;
 pub(super) mod views;
 pub(super) mod watch;
+pub(super) mod watch_stream;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -63,6 +65,17 @@ pub(in crate::controller) struct WatchProblem {
     pub(in crate::controller) is_denied: bool,
 }
 
+impl WatchProblem {
+    /// Message for the status of an object that was observed before the right was removed.
+    pub(in crate::controller) fn outdated(&self) -> String {
+        // The remedy first: long messages are cut.
+        format!(
+            "this status is out of date: apply `install/provider-asya/rbac.yaml`; {}",
+            self.message
+        )
+    }
+}
+
 /// Cached objects of one actor.
 #[derive(Debug)]
 pub(in crate::controller) struct ActorSnapshot {
@@ -76,9 +89,9 @@ pub(in crate::controller) struct ActorSnapshot {
     pub(in crate::controller) outdated: Option<String>,
 }
 
-/// The caches are not synced; the error of the watch, where there is one.
+/// The caches are not synced; the problem of the watch, where there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::controller) struct NotSynced(pub(in crate::controller) Option<String>);
+pub(in crate::controller) struct NotSynced(pub(in crate::controller) Option<WatchProblem>);
 
 /// Watch caches of the cluster.
 #[derive(Debug, Default)]
@@ -140,25 +153,24 @@ impl WatchCache {
         indexes.pods.get(&key).filter(|pod| pod.is_ready()).count()
     }
 
-    /// Applies an event of a watched kind.
+    /// Applies an event of a watched kind. A list that is answered solves no [`WatchProblem`]: the right
+    /// to list may remain without the right to watch.
     pub(in crate::controller) fn apply<V: PartialEq>(
         &self,
-        kind: &'static str,
         event: Event<Entry<V>>,
         slot: fn(&mut Indexes) -> &mut Index<V>,
         by: IndexBy,
     ) {
         let mut indexes = self.lock();
-        // A list that begins has not been answered yet.
-        let is_answered = !matches!(event, Event::Init);
-        let solved = indexes.problems.get(kind).filter(|_| is_answered);
-        let was_denied = solved.is_some_and(|problem| problem.is_denied);
-        if is_answered {
-            indexes.problems.remove(kind);
-        }
         let changed = slot(&mut indexes).apply(event);
         Self::trigger(&indexes, &changed, by);
-        if was_denied {
+    }
+
+    /// Records that the API server has accepted a watch of a kind.
+    pub(in crate::controller) fn accept(&self, kind: &'static str) {
+        let mut indexes = self.lock();
+        let solved = indexes.problems.remove(kind);
+        if solved.is_some_and(|problem| problem.is_denied) {
             Self::trigger_all(&indexes);
         }
     }
@@ -166,20 +178,28 @@ impl WatchCache {
     /// Removes the objects of a kind that is not served.
     pub(in crate::controller) fn clear<V: PartialEq>(
         &self,
+        kind: &'static str,
         slot: fn(&mut Indexes) -> &mut Index<V>,
         by: IndexBy,
     ) {
+        self.accept(kind);
         let mut indexes = self.lock();
         let changed = slot(&mut indexes).clear();
         Self::trigger(&indexes, &changed, by);
     }
 
-    /// Records that a kind cannot be watched at present.
+    /// Records that a kind cannot be watched at present. A missing right remains the problem until a
+    /// watch is accepted: an interruption in between does not replace it.
     pub(in crate::controller) fn fail(&self, kind: &'static str, problem: WatchProblem) {
         let mut indexes = self.lock();
+        let before = indexes.problems.get(kind);
+        let was_denied = before.is_some_and(|before| before.is_denied);
         let is_denied = problem.is_denied;
-        let before = indexes.problems.insert(kind, problem);
-        if is_denied && !before.is_some_and(|before| before.is_denied) {
+        if was_denied && !is_denied {
+            return;
+        }
+        indexes.problems.insert(kind, problem);
+        if is_denied && !was_denied {
             Self::trigger_all(&indexes);
         }
     }
@@ -224,7 +244,7 @@ impl WatchCache {
             && indexes.revisions.is_complete();
         if !is_complete {
             let problem = REQUIRED.iter().find_map(|kind| indexes.problems.get(kind));
-            return Err(NotSynced(problem.map(|problem| problem.message.clone())));
+            return Err(NotSynced(problem.cloned()));
         }
         let mut problems = indexes.problems.values();
         let denied = problems.find(|problem| problem.is_denied);
@@ -248,12 +268,7 @@ impl WatchCache {
             workload: workloads.next().cloned(),
             revisions: indexes.revisions.get(&workload).cloned().collect(),
             scalers: scalers_known.then(|| scalers.cloned().collect()),
-            outdated: denied.map(|denied| {
-                format!(
-                    "{}; this status is of before: grant the provider the rights of install/provider-asya/rbac.yaml",
-                    denied.message
-                )
-            }),
+            outdated: denied.map(WatchProblem::outdated),
         })
     }
 

@@ -4,48 +4,41 @@
 //! not have it, so all scalers are watched.
 
 use std::fmt::Debug;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actor::labels;
-use futures::StreamExt as _;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Event};
-use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 
 use super::index::{Entry, Index};
 use super::views::{DeploymentView, HpaView, PodView, ScaledObjectView, StatefulSetView, View};
+use super::watch_stream::{self, WatchStream, WatchUpdate};
 use super::{IndexBy, Indexes, WatchCache, WatchProblem};
-use crate::cluster;
 use crate::crd_gate;
 use crate::timings::Timings;
 
 /// CustomResourceDefinition of KEDA's kind.
 const SCALED_OBJECTS: &str = "scaledobjects.keda.sh";
 
-/// Longest time that kube's watcher leaves a watch open, in seconds.
-const RENEWAL_MAX: u32 = 294;
-
 /// Reason for which a watch ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchEnd {
     /// The kind is not served.
     NotServed,
-    /// The provider has no right to watch it. The next watch lists again, which shows when the right is
-    /// granted.
+    /// The provider has no right to list or watch it. The next watch lists again, since what is cached is
+    /// out of date by then.
     Denied,
 }
 
 /// Watches everything; never returns.
 pub(in crate::controller) async fn run(client: Client, cache: Arc<WatchCache>, timings: Timings) {
     let retry = timings.missing_kind_retry;
-    let renewal = u32::try_from(timings.watch_renewal.as_secs()).unwrap_or(u32::MAX);
-    let all = || cluster::watch().timeout(renewal.clamp(1, RENEWAL_MAX));
+    let all = || watch_stream::config(&timings);
     let of_actors = || all().labels(labels::ACTOR);
     let (client, cache) = (&client, cache.as_ref());
     futures::join!(
@@ -125,7 +118,7 @@ async fn scaled_objects(
         let slot: fn(&mut Indexes) -> &mut Index<_> = |indexes| &mut indexes.scaled_objects;
         let end = follow::<ScaledObjectView>(client, &config, cache, slot, IndexBy::Workload).await;
         if end == WatchEnd::NotServed {
-            cache.clear(slot, IndexBy::Workload);
+            cache.clear(plural::<ScaledObjectView>(), slot, IndexBy::Workload);
         }
         tokio::time::sleep(retry).await;
         crd_gate::wait_until_served(client, &[SCALED_OBJECTS]).await;
@@ -144,26 +137,34 @@ where
     K: Clone + DeserializeOwned + Debug + Send + 'static,
     K::Value: PartialEq,
 {
-    let api: Api<K> = Api::all(client.clone());
     let kind = plural::<K>();
-    let mut events = pin!(watch(api, config.clone()).default_backoff());
-    while let Some(event) = events.next().await {
-        match event.map(entry) {
-            Ok(Some(event)) => cache.apply(kind, event, slot, by),
-            Ok(None) => {}
-            Err(error) if code(&error) == Some(404) => return WatchEnd::NotServed,
-            Err(error) => {
-                tracing::warn!(%error, kind, "cannot watch");
-                let is_denied = matches!(code(&error), Some(401 | 403));
-                let message = format!("cannot watch {kind}: {}", cause(&error));
-                cache.fail(kind, WatchProblem { message, is_denied });
-                if is_denied {
-                    return WatchEnd::Denied;
+    let mut updates = WatchStream::<K>::new(client, Api::all, config.clone());
+    let mut end = WatchEnd::NotServed;
+    while let Some(update) = updates.next().await {
+        match update {
+            WatchUpdate::Event(event) => {
+                if let Some(event) = entry(event) {
+                    cache.apply(event, slot, by);
                 }
+            }
+            WatchUpdate::Accepted => cache.accept(kind),
+            WatchUpdate::Failed(error) => {
+                let code = watch_stream::refusal(&error);
+                if code == Some(404) {
+                    end = WatchEnd::NotServed;
+                    continue;
+                }
+                tracing::warn!(%error, kind, "cannot watch");
+                let is_denied = matches!(code, Some(401 | 403));
+                if is_denied {
+                    end = WatchEnd::Denied;
+                }
+                let message = format!("cannot watch {kind}: {}", watch_stream::cause(&error));
+                cache.fail(kind, WatchProblem { message, is_denied });
             }
         }
     }
-    WatchEnd::NotServed
+    end
 }
 
 fn plural<K: Resource<DynamicType = ()>>() -> &'static str {
@@ -181,23 +182,4 @@ fn entry<K: View>(event: Event<K>) -> Option<Event<Entry<K::Value>>> {
         Event::Init => Event::Init,
         Event::InitDone => Event::InitDone,
     })
-}
-
-/// Message of the API server; the rest of the chain repeats it.
-fn cause(error: &watcher::Error) -> String {
-    match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.message.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// Status code of a refused list or watch. For a group that the API server does not know it answers in
-/// plain text, which has no reason.
-fn code(error: &watcher::Error) -> Option<u16> {
-    match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => Some(status.code),
-        _ => None,
-    }
 }

@@ -15,6 +15,7 @@ use kube::api::{
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, Resource};
+use provider_asya::cluster::{self, ApiTimeouts};
 use provider_asya::conditions;
 use provider_asya::controller::{Context, binding, health};
 use provider_asya::kinds::WorkloadBinding;
@@ -61,6 +62,8 @@ pub struct BindingFixture {
     pub client: Client,
     timings: Timings,
     provider: Option<JoinHandle<()>>,
+    /// Metrics of the provider that was started last.
+    pub metrics: Arc<Metrics>,
     /// Cluster of the fixture.
     pub cluster: Cluster,
 }
@@ -80,6 +83,7 @@ impl BindingFixture {
             client: cluster.client().await,
             timings,
             provider: None,
+            metrics: Arc::new(Metrics::new()),
             cluster,
         };
         fixture.make_namespace("crossplane-system").await;
@@ -116,10 +120,12 @@ impl BindingFixture {
         let config = kube::Config::from_custom_kubeconfig(config, &options);
         let mut config = config.await.expect("a usable kubeconfig");
         config.auth_info.impersonate = Some(PROVIDER.to_owned());
-        let client = Client::try_from(config).expect("a client");
         let metrics = Arc::new(Metrics::new());
-        let own = "crossplane-system";
-        let context = Arc::new(Context::new(client, own, self.timings.clone(), metrics));
+        let client = cluster::connect(config, ApiTimeouts::default(), metrics.clone());
+        let client = client.expect("a client");
+        let (own, timings) = ("crossplane-system", self.timings.clone());
+        let context = Arc::new(Context::new(client, own, timings, metrics.clone()));
+        self.metrics = metrics;
         let never = || futures::future::pending::<()>().shared();
         let (_store, binding) = binding::run(context.clone(), 8, never());
         let watching = health::run(context, 8, never());
