@@ -36,6 +36,11 @@ pub(crate) fn columns<const N: usize>(
         if total(&widths) > fit && N > 2 {
             beside = N - 1;
             widths = natural;
+            // A name can be recognised by both ends, a status only whole.
+            let excess = total(&widths[..beside]).saturating_sub(fit);
+            widths[0] = widths[0]
+                .saturating_sub(excess)
+                .max(COLUMN_MIN.min(widths[0]));
             narrow(&mut widths[..beside], fit);
         }
     }
@@ -198,11 +203,11 @@ mod tests {
         let mut text = String::new();
         columns(head, rows.into_iter(), Some(60), &mut text);
         let expected = "
-ACTOR           STATUS          PODS  QUEUED  PROCESSING  DEAD
-ml-plat…erence  ImagePullError  1/1   120     3           -
+ACTOR         STATUS          PODS  QUEUED  PROCESSING  DEAD
+ml-pla…rence  ImagePullError  1/1   120     3           -
     container \"asya-runtime\" of pod a-1 crashes:
     ModuleNotFoundError
-prod/one        Running         1/1   120     3           -
+prod/one      Running         1/1   120     3           -
 ";
         assert_eq!(text, expected);
     }
