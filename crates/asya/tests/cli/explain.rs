@@ -82,10 +82,16 @@ data: {image: my-org/base:1, nodeSelector: {disk: ssd, zone: a}}
     let explained = explained(&folder, "-e flavors.yaml");
     let fields = explained["fields"].as_array().unwrap();
     let replaced = fields.iter().filter(|field| field["isReplaced"] == true);
-    let replaced: Vec<_> = replaced.map(|field| field["field"].as_str().unwrap()).collect();
+    let replaced: Vec<_> = replaced
+        .map(|field| field["field"].as_str().unwrap())
+        .collect();
     assert_eq!(replaced, ["image", "nodeSelector.disk"]);
     let run = folder.run("explain actor.yaml -e platform.yaml -e flavors.yaml");
-    assert!(run.output.contains("flavor base, replaced by the template"), "{}", run.output);
+    assert!(
+        run.output.contains("flavor base, replaced by the template"),
+        "{}",
+        run.output
+    );
 }
 
 #[test]
