@@ -1,14 +1,16 @@
 //! Texts of other programs, made fit for conditions, events and logs.
 
+use actor::hidden::is_hidden;
+
 /// Longest text that is taken over from a broker or service, in characters.
 pub const FOREIGN_MAX: usize = 300;
 
-/// A text on one line without control characters, cut to `max` characters.
+/// A text on one line without hidden characters, cut to `max` characters.
 ///
 /// Escape sequences and characters that change the direction of text would change what a terminal shows.
 pub fn clean(text: &str, max: usize) -> String {
     let visible = text.chars().map(|letter| {
-        if letter.is_whitespace() || is_control(letter) {
+        if letter.is_whitespace() || is_hidden(letter) {
             ' '
         } else {
             letter
@@ -31,11 +33,6 @@ pub fn clean(text: &str, max: usize) -> String {
     cleaned
 }
 
-fn is_control(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,6 +44,7 @@ mod tests {
             ("two\n lines\r\n", "two lines"),
             ("\u{1b}[31mred\u{7}", "[31mred"),
             ("a\u{202e}b\u{0}c", "a b c"),
+            ("a\u{61c}b\u{206a}c", "a b c"),
             ("", ""),
             ("0123456789ab", "0123456789…"),
         ];
