@@ -12,6 +12,8 @@ use crate::heartbeat::Limits;
 pub struct Timings {
     /// Timeout of all calls to a broker or service in one reconcile (default 60s).
     pub external_calls: Duration,
+    /// The same for an endpoint that was not called yet, or did not answer (default 20s).
+    pub untried_calls: Duration,
     /// Timeout of one call to a broker or service (default 15s).
     pub external_call: Duration,
     /// Interval between two polls of a queue (default 10m).
@@ -108,6 +110,7 @@ impl Default for Timings {
         let seconds = Duration::from_secs;
         Self {
             external_calls: seconds(60),
+            untried_calls: seconds(20),
             external_call: seconds(15),
             poll: seconds(600),
             list_poll: seconds(30),

@@ -151,32 +151,64 @@ pub fn needs_namespaces(
     could_belong_to_other(queues, namespace, queue)
         || derived.any(|name| could_belong_to_other(queues, namespace, &name))
         || settings.rabbitmq.as_ref().is_some_and(|rabbitmq| {
-            let exchanges = or_default(&spec.allowed_exchanges, default_exchanges(spec));
             could_belong_to_other(&spec.allowed_vhosts, namespace, &rabbitmq.vhost)
-                || could_belong_to_other(&exchanges, namespace, &rabbitmq.exchange)
         })
+        || exchange_needs_namespaces(spec, namespace, settings)
         || settings
             .sqs
             .as_ref()
             .is_some_and(|sqs| could_belong_to_other(&spec.regions, namespace, &sqs.region))
 }
 
-/// Returns whether a name could match one of the templates for a longer namespace.
+/// Returns whether [`check_exchange`] needs the names of all namespaces.
+pub fn exchange_needs_namespaces(
+    spec: &ClusterProviderConfigSpec,
+    namespace: &str,
+    settings: &ForProvider,
+) -> bool {
+    settings.rabbitmq.as_ref().is_some_and(|rabbitmq| {
+        let exchanges = or_default(&spec.allowed_exchanges, default_exchanges(spec));
+        could_belong_to_other(&exchanges, namespace, &rabbitmq.exchange)
+    })
+}
+
+/// Returns whether a name could match one of the templates for a longer namespace, whichever template matches for
+/// the own one.
 fn could_belong_to_other(templates: &[String], namespace: &str, name: &str) -> bool {
     templates.iter().any(|template| {
         let Some((before, _)) = template.split_once(NAMESPACE) else {
             return false;
         };
-        let matches = |namespace: &str| is_match(&template.replace(NAMESPACE, namespace), name);
         if before.contains('*') {
-            return name.contains(namespace);
+            // The namespace may begin anywhere.
+            return has_longer_label(name, namespace.len());
         }
-        let shortest = before.len() + namespace.len() + 1;
-        let mut longer = (shortest..=name.len()).filter_map(|end| name.get(before.len()..end));
-        longer.any(|longer| {
-            longer.starts_with(namespace) && !longer.ends_with('-') && matches(longer)
-        })
+        let start = before.len();
+        let ends = start + namespace.len() + 1..=name.len().min(start + LABEL_MAX);
+        let mut longer = ends.filter_map(|end| name.get(start..end));
+        longer
+            .any(|longer| is_label(longer) && is_match(&template.replace(NAMESPACE, longer), name))
     })
+}
+
+/// Returns whether a part of a name is a namespace's name that is longer than `length`.
+fn has_longer_label(name: &str, length: usize) -> bool {
+    let runs = name.split(|letter: char| !is_in_label(letter));
+    runs.map(|run| run.trim_matches('-'))
+        .any(|run| run.len() > length)
+}
+
+/// Longest name of a namespace.
+const LABEL_MAX: usize = 63;
+
+fn is_in_label(letter: char) -> bool {
+    letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-'
+}
+
+/// Returns whether a text can be the name of a namespace: a DNS label.
+fn is_label(text: &str) -> bool {
+    let ends_well = !text.starts_with('-') && !text.ends_with('-');
+    ends_well && (1..=LABEL_MAX).contains(&text.len()) && text.chars().all(is_in_label)
 }
 
 /// Names of the queues that belong to a queue.
@@ -277,6 +309,26 @@ pub fn check(
         }
     }
     Ok(())
+}
+
+/// Checks that the exchange of an existing queue belongs to no longer namespace. It is the only name that can change
+/// once a queue exists.
+///
+/// # Errors
+/// It belongs to another one.
+pub fn check_exchange(
+    config: &str,
+    spec: &ClusterProviderConfigSpec,
+    namespace: &str,
+    namespaces: &BTreeSet<String>,
+    settings: &ForProvider,
+) -> Result<(), Forbidden> {
+    let Some(rabbitmq) = &settings.rabbitmq else {
+        return Ok(());
+    };
+    let exchanges = or_default(&spec.allowed_exchanges, default_exchanges(spec));
+    let other = other_owner(&exchanges, namespace, namespaces, &rabbitmq.exchange);
+    check_other(config, namespace, "exchange", &rabbitmq.exchange, other)
 }
 
 fn or_default(given: &[String], default: &[&str]) -> Vec<String> {

@@ -102,6 +102,106 @@ fn a_name_belongs_to_the_longest_namespace_that_it_matches() {
     }
 }
 
+#[test]
+fn a_name_that_matches_another_template_for_a_longer_namespace_belongs_to_that() {
+    let long = "n".repeat(64);
+    let cases = [
+        (
+            vec!["asya-{namespace}-*", "{namespace}-*"],
+            "shop",
+            "asya-shop-cart",
+            false,
+        ),
+        (
+            vec!["asya-{namespace}-*", "{namespace}-*"],
+            "shop",
+            "asya-shop",
+            true,
+        ),
+        (
+            vec!["asya-{namespace}-*", "{namespace}-*"],
+            "asya-shop",
+            "asya-shop-cart",
+            true,
+        ),
+        (
+            vec!["{namespace}-*", "*-of-{namespace}"],
+            "shop",
+            "shop-of-big-bank",
+            false,
+        ),
+        (
+            vec!["{namespace}-*", "*-of-{namespace}"],
+            "shop",
+            "shop-of-bank",
+            true,
+        ),
+        (
+            vec!["{namespace}.*", "x{namespace}"],
+            "shop",
+            "shop.UPPER",
+            true,
+        ),
+        (
+            vec!["{namespace}*", "x.{namespace}"],
+            "shop",
+            long.as_str(),
+            true,
+        ),
+        (
+            vec!["asya-{namespace}-*", "{namespace}-*", "asya-shop-*"],
+            "shop",
+            "asya-shop-cart",
+            true,
+        ),
+    ];
+    let all = ["shop", "asya-shop", "big-bank", "bank"];
+    for (templates, namespace, queue, expected) in cases {
+        let case = format!("{queue} in {namespace} by {templates:?}");
+        let spec = config(json!({"queueNames": templates}));
+        // As the connector does it.
+        let needs = needs_namespaces(&spec, namespace, queue, &ForProvider::default());
+        let known = if needs { &all[..] } else { &[] };
+        let found = name_check(&spec, namespace, known, queue);
+        let other = matches!(found, Err(Forbidden::OtherNamespace { .. }));
+        assert_eq!(!other, expected, "{case}: {found:?}");
+    }
+}
+
+#[test]
+fn every_name_can_belong_to_another_namespace_by_another_template() {
+    let templates = json!(["asya-{namespace}*", "{namespace}*"]);
+    let cases = [
+        ("exchange", rabbitmq("/", "asya-shop-x"), false),
+        ("virtual host", rabbitmq("asya-shop-x", "asya-shop"), false),
+        ("neither", rabbitmq("/", "asya-shop"), true),
+    ];
+    for (reason, settings, expected) in cases {
+        let spec = config(
+            json!({"allowedExchanges": templates, "allowedVhosts": ["/", "asya-{namespace}*", "{namespace}*"]}),
+        );
+        let settings: ForProvider = serde_json::from_value(settings).unwrap();
+        let all: BTreeSet<String> = ["shop", "asya-shop-x"].map(str::to_owned).into();
+        let needs = needs_namespaces(&spec, "shop", "cart", &settings);
+        let known = if needs { all.clone() } else { BTreeSet::new() };
+        let found = check(
+            "main",
+            &spec,
+            "shop",
+            &BTreeMap::new(),
+            &known,
+            "cart",
+            &settings,
+        );
+        assert_eq!(found.is_ok(), expected, "{reason}: {found:?}");
+        let is_of_exchange = reason == "exchange";
+        let needs = exchange_needs_namespaces(&spec, "shop", &settings);
+        let of_exchange = check_exchange("main", &spec, "shop", &all, &settings);
+        assert_eq!(of_exchange.is_err(), is_of_exchange, "{reason}");
+        assert!(needs || of_exchange.is_ok(), "{reason}");
+    }
+}
+
 fn rabbitmq(vhost: &str, exchange: &str) -> serde_json::Value {
     json!({"rabbitmq": {"host": "broker", "vhost": vhost, "exchange": exchange, "routingKeys": [],
         "queueType": "quorum", "deadLetter": {"enabled": true, "maxReceiveCount": 3}}})

@@ -113,6 +113,11 @@ impl TransportError {
         }
     }
 
+    /// Returns whether the same call will fail again: it was denied or refused, and not merely unanswered.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Denied { .. } | Self::Refused { .. })
+    }
+
     /// Returns whether the credentials were denied, and may have been replaced in their Secret.
     pub fn is_denied(&self) -> bool {
         matches!(self, Self::Denied { .. })

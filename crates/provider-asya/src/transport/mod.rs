@@ -2,6 +2,7 @@
 //!
 //! An implementation decides nothing: it observes, and executes what [`crate::plan`] decides.
 
+pub mod call_times;
 mod error;
 pub mod limit;
 pub mod rabbitmq;
@@ -35,6 +36,15 @@ pub trait ExternalQueue: Send + Sync {
     /// Names of policies that a creation or an update may write. They are recorded before, so that after a
     /// crash it is known who wrote them.
     fn names_to_record(&self) -> BoxFuture<'_, Result<Vec<String>, TransportError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// Those of these policies that do not exist: after a creation that was refused they are not recorded any more,
+    /// since whoever writes them next is not the provider.
+    fn absent_policies(
+        &self,
+        _names: Vec<String>,
+    ) -> BoxFuture<'_, Result<Vec<String>, TransportError>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
@@ -139,6 +149,19 @@ pub enum Ownership {
     OwnedBy(String),
 }
 
+/// An owner tag for messages and statuses. One that is not `ours` is cleaned and cut, and never becomes equal to
+/// it by that.
+fn owner_in_message(tag: String, ours: &str) -> String {
+    if tag == ours {
+        return tag;
+    }
+    let mut cleaned = text::clean(&tag, text::FOREIGN_MAX);
+    if cleaned == ours {
+        cleaned.push('…');
+    }
+    cleaned
+}
+
 /// One difference between desired and observed state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drift {
@@ -198,5 +221,25 @@ impl Drift {
             want,
             kind,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owner_tags_of_others_are_cut_and_never_equal_to_ours() {
+        let ours = "east/shop/cart";
+        for (tag, expected) in [
+            (ours, ours),
+            ("west/shop/cart", "west/shop/cart"),
+            ("east/shop/cart\n", "east/shop/cart…"),
+            ("\u{1b}[31mwest", "[31mwest"),
+        ] {
+            assert_eq!(owner_in_message(tag.to_owned(), ours), expected, "{tag:?}");
+        }
+        let long = owner_in_message("x".repeat(100_000), ours);
+        assert_eq!(long.chars().count(), text::FOREIGN_MAX + 1);
     }
 }

@@ -1,11 +1,10 @@
 //! Answers of brokers that are much larger than any of theirs, under the memory limit with which the
 //! provider is shipped.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::Response;
@@ -14,6 +13,7 @@ use provider_asya::kinds::ProviderConfig;
 use serde_json::{Value, json};
 
 use crate::rig::fake::Server;
+use crate::rig::fake_broker::{FakeBroker, answer};
 use crate::rig::process::Process;
 use crate::rig::provider_fixture::{
     Queues, apply, make_namespace, rabbitmq_connection, sqs_connection,
@@ -34,6 +34,13 @@ const PAGES: usize = 100;
 const CONFIGS: usize = 4;
 /// Queues of each.
 const QUEUES: usize = 10;
+/// Length that makes an object almost as long as the provider's limit of 2 MiB.
+const PAD: usize = (2 << 20) - 8192;
+/// Objects of that length that are sent before memory is measured: those of a creation and an observation of each
+/// queue.
+const PADDED: usize = CONFIGS * QUEUES * 60;
+/// Virtual hosts with policies of others.
+const VHOSTS: usize = 64;
 
 /// Answers that take much memory once they are parsed, or read.
 fn bodies() -> [Bytes; 5] {
@@ -185,42 +192,13 @@ fn pages() -> [Bytes; 3] {
 
 /// A broker that answers well until its queues are listed, as they are before a shared policy is written.
 async fn broker_with_huge_pages(sent: Arc<AtomicUsize>) -> Server {
-    let (pages, declared) = (pages(), Mutex::new(BTreeMap::new()));
+    let (pages, broker) = (pages(), FakeBroker::default());
     Server::start(move |_, request, body| {
-        let path = request.uri.path().to_owned();
-        let answer = |status: u16, body: Bytes| {
-            let answer = Response::builder().status(status);
-            answer.body(Full::new(body)).expect("a response")
-        };
-        let found = |value: Value| answer(200, Bytes::from(value.to_string()));
-        let is_list = request.uri.query().is_some();
-        let mut declared = declared.lock().expect("no holder panics");
-        match (request.method.as_str(), path.as_str()) {
-            ("GET", _) if is_list => {
-                let number = sent.fetch_add(1, Ordering::Relaxed);
-                answer(200, pages[number % pages.len()].clone())
-            }
-            ("GET", "/api/overview") => {
-                found(json!({"rabbitmq_version": "3.13.0", "disable_stats": false}))
-            }
-            ("GET", "/api/policies/%2F") => found(json!([])),
-            ("GET", path) if path.contains("/bindings") => found(json!([])),
-            ("GET", path) => match declared.get(path) {
-                Some(object) => found(Value::clone(object)),
-                None => answer(404, Bytes::from_static(br#"{"error":"Object Not Found"}"#)),
-            },
-            ("PUT", path) => {
-                let mut object: Value = serde_json::from_slice(body).expect("JSON");
-                object["name"] = json!(path.rsplit('/').next());
-                object["messages"] = json!(0);
-                object["messages_ready"] = json!(0);
-                object["messages_unacknowledged"] = json!(0);
-                object["type"] = object["arguments"]["x-queue-type"].clone();
-                declared.insert(path.to_owned(), object);
-                answer(201, Bytes::new())
-            }
-            _ => answer(204, Bytes::new()),
+        if request.uri.query().is_some() {
+            let number = sent.fetch_add(1, Ordering::Relaxed);
+            return answer(200, pages[number % pages.len()].clone());
         }
+        broker.answer(request, body)
     })
     .await
 }
@@ -244,5 +222,71 @@ fn huge_pages_of_queues_stay_within_the_shipped_memory_limit() {
             }
         }
         fixture.until_sent(&sent, PAGES).await;
+    });
+}
+
+#[test]
+fn objects_with_large_fields_stay_within_the_shipped_memory_limit() {
+    shared::run("large fields", async {
+        let mut fixture = Fixture::start().await;
+        let sent = Arc::new(AtomicUsize::new(0));
+        let (counted, broker) = (sent.clone(), FakeBroker::padded(PAD));
+        let server = Server::start(move |_, request, body| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            broker.answer(request, body)
+        })
+        .await;
+        for config in 0..CONFIGS {
+            let namespace = format!("hostile-{config}");
+            let queues = fixture.make_broker(&namespace, &server.endpoint).await;
+            for index in 0..QUEUES {
+                let name = format!("asya-{config}-{index}");
+                let queue = json!({"metadata": {"name": name}, "spec": {
+                    "forProvider": {"rabbitmq": {"host": "rabbitmq", "routingKeys": [name],
+                        "retryDelaysSeconds": [1, 2, 3, 4, 5, 6, 7, 8],
+                        "deadLetter": {"enabled": true, "maxReceiveCount": 5}, "queueType": "quorum"}},
+                    "providerConfigRef": {"kind": "ProviderConfig", "name": "broker"}}});
+                apply(&queues.0, queue).await;
+            }
+        }
+        let queues = Queues(kube::Api::namespaced(fixture.client.clone(), "hostile-0"));
+        queues.until_ready("asya-0-0").await;
+        fixture.until_sent(&sent, PADDED).await;
+    });
+}
+
+#[test]
+fn foreign_patterns_stay_within_the_shipped_memory_limit() {
+    shared::run("foreign patterns", async {
+        let mut fixture = Fixture::start().await;
+        let sent = Arc::new(AtomicUsize::new(0));
+        let (counted, broker) = (sent.clone(), FakeBroker::default());
+        let policies: Vec<Value> = (0..200)
+            .map(|index| {
+                json!({"name": format!("ops-{index}"), "pattern": format!("(?:{index}|[^x]{{50}})+z?$"),
+                    "apply-to": "queues", "definition": {}, "priority": 0})
+            })
+            .collect();
+        let policies = Bytes::from(json!(policies).to_string());
+        let server = Server::start(move |_, request, body| {
+            let path = request.uri.path();
+            if path.starts_with("/api/policies/") && path.split('/').count() == 4 {
+                counted.fetch_add(1, Ordering::Relaxed);
+                return answer(200, policies.clone());
+            }
+            broker.answer(request, body)
+        })
+        .await;
+        let queues = fixture.make_broker("hostile", &server.endpoint).await;
+        for index in 0..VHOSTS {
+            let queue = json!({"metadata": {"name": format!("queue-{index}")}, "spec": {
+                "forProvider": {"rabbitmq": {"host": "rabbitmq", "vhost": format!("vhost-{index}"),
+                    "routingKeys": ["key"], "queueType": "quorum",
+                    "deadLetter": {"enabled": true, "maxReceiveCount": 20}}},
+                "providerConfigRef": {"kind": "ProviderConfig", "name": "broker"}}});
+            apply(&queues.0, queue).await;
+        }
+        fixture.until_sent(&sent, VHOSTS).await;
+        queues.until_ready(&format!("queue-{}", VHOSTS - 1)).await;
     });
 }

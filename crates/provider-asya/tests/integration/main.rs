@@ -48,6 +48,7 @@ mod resolve;
 mod schema;
 mod sqs;
 mod sqs_faults;
+mod sqs_hostile;
 mod sqs_lag;
 mod sqs_roles;
 mod targets;

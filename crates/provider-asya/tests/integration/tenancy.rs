@@ -8,10 +8,12 @@ use bytes::Bytes;
 use http::Response;
 use http_body_util::Full;
 use kube::Api;
+use kube::api::{Patch, PatchParams};
 use provider_asya::kinds::ClusterProviderConfig;
 use serde_json::{Value, json};
 
 use crate::rig::fake::Server;
+use crate::rig::fake_broker::FakeBroker;
 use crate::rig::provider_fixture::{
     PROVIDER_NAMESPACE, ProviderFixture, Queues, apply, make_namespace, rabbitmq_connection,
     sqs_connection, timings,
@@ -31,7 +33,9 @@ struct Fixture {
     queues: Queues,
     /// Calls of brokers and services.
     calls: Arc<AtomicUsize>,
-    _server: Server,
+    /// The broker of the config `live`, which works.
+    broker: Arc<FakeBroker>,
+    _servers: [Server; 2],
 }
 
 impl Fixture {
@@ -44,6 +48,9 @@ impl Fixture {
             Response::new(Full::new(Bytes::new()))
         })
         .await;
+        let broker = Arc::new(FakeBroker::default());
+        let of_server = broker.clone();
+        let live = Server::start(move |_, request, body| of_server.answer(request, body)).await;
         make_namespace(&provider.client, PROVIDER_NAMESPACE).await;
         provider.make_namespace(NAMESPACE).await;
         let configs: Api<ClusterProviderConfig> = Api::all(provider.client.clone());
@@ -51,20 +58,29 @@ impl Fixture {
         let specs = [
             json!({"rabbitmq": rabbitmq_connection(&server.endpoint, secrets)}),
             json!({"sqs": sqs_connection(&server.endpoint, secrets), "regions": ["eu-*"]}),
+            json!({"rabbitmq": rabbitmq_connection(&server.endpoint, secrets),
+                "queueNames": ["asya-{namespace}-*", "{namespace}-*"]}),
+            json!({"rabbitmq": rabbitmq_connection(&live.endpoint, secrets),
+                "queueNames": ["live-{namespace}-*"], "allowedExchanges": ["live-{namespace}*"]}),
         ];
-        for (name, spec) in ["rabbitmq", "sqs"].into_iter().zip(specs) {
+        for (name, spec) in ["rabbitmq", "sqs", "templates", "live"]
+            .into_iter()
+            .zip(specs)
+        {
             apply(&configs, json!({"metadata": {"name": name}, "spec": spec})).await;
         }
         Self {
             queues: provider.queues(NAMESPACE),
             provider,
             calls,
-            _server: server,
+            broker,
+            _servers: [server, live],
         }
     }
 
     async fn make(&self, name: &str, config: &str, settings: Value) {
-        let queue = json!({"metadata": {"name": name}, "spec": {"forProvider": {config: settings},
+        let transport = if config == "sqs" { "sqs" } else { "rabbitmq" };
+        let queue = json!({"metadata": {"name": name}, "spec": {"forProvider": {transport: settings},
             "providerConfigRef": {"kind": "ClusterProviderConfig", "name": config}}});
         apply(&self.queues.0, queue).await;
     }
@@ -125,6 +141,68 @@ fn a_foreign_region_is_refused_before_any_call() {
         fixture
             .refuses("region", "sqs", sqs("us-east-1"), text)
             .await;
+    });
+}
+
+#[test]
+fn a_name_of_another_namespace_by_another_template_is_refused_before_any_call() {
+    FIXTURE.run_alone(async |fixture| {
+        let other = format!("asya-{NAMESPACE}");
+        fixture.provider.make_namespace(&other).await;
+        let text = format!("it belongs to namespace \"{other}\"");
+        let name = format!("{other}-cart");
+        let settings = rabbitmq("/", "asya-tenant");
+        fixture.refuses(&name, "templates", settings, &text).await;
+    });
+}
+
+#[test]
+fn a_newer_namespace_takes_no_live_queue_from_another_one() {
+    FIXTURE.run_alone(async |fixture| {
+        let (queues, name) = (&fixture.queues, "live-tenant-eu-cart");
+        let mut settings = rabbitmq("/", "live-tenant");
+        settings["routingKeys"] = json!(["cart"]);
+        fixture.make(name, "live", settings).await;
+        queues.until_ready(name).await;
+        fixture.provider.make_namespace("tenant-eu").await;
+        for token in ["first", "second"] {
+            queues.until_reconciled(name, token).await;
+            queues.until_ready(name).await;
+        }
+        // An exchange can be changed to one of the other namespace.
+        let exchange =
+            |name: &str| json!({"spec": {"forProvider": {"rabbitmq": {"exchange": name}}}});
+        queues.change(name, exchange("live-tenant-eu")).await;
+        let text = "does not allow exchange \"live-tenant-eu\"";
+        queues.until_condition(name, SYNCED, "False", text).await;
+        queues.change(name, exchange("live-tenant")).await;
+        queues.until_ready(name).await;
+        assert!(fixture.broker.has(name));
+        queues.delete(name).await;
+        queues.until_deleted(name).await;
+        assert!(!fixture.broker.has(name));
+    });
+}
+
+#[test]
+fn a_forged_record_allows_no_name_of_another_namespace() {
+    FIXTURE.run_alone(async |fixture| {
+        fixture.provider.make_namespace("tenant-us").await;
+        let name = "live-tenant-us-cart";
+        let settings = rabbitmq("/", "live-tenant");
+        fixture.make(name, "live", settings).await;
+        let text = "it belongs to namespace \"tenant-us\"";
+        let queues = &fixture.queues;
+        queues.until_condition(name, SYNCED, "False", text).await;
+        let forged = json!({"status": {"atProvider": {"name": name, "ownerID": "east",
+            "location": {"vhost": "/"}}}});
+        let patch = Patch::Merge(&forged);
+        let manager = PatchParams::default();
+        let patched = queues.0.patch_status(name, &manager, &patch).await;
+        patched.expect("the status is written");
+        queues.until_reconciled(name, "forged").await;
+        queues.until_condition(name, SYNCED, "False", "").await;
+        assert!(!fixture.broker.has(name));
     });
 }
 

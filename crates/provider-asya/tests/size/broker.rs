@@ -115,6 +115,7 @@ fn definition(index: usize, is_shared: bool) -> QueueDefinition {
             queue_names: "asya-*".to_owned(),
             max_receive_count: 20,
             records: [("asya:east:queues".to_owned(), PolicyOrigin::Provider)].into(),
+            may_predate_records: false,
         }),
         policies: PolicyRecord::New,
         recorded_delays: BTreeSet::new(),

@@ -154,6 +154,7 @@ impl Connector {
 
     pub(super) fn broker(
         &self,
+        config: &ResolvedConfig,
         connection: &RabbitMqConnection,
         secrets: &[Vec<u8>],
     ) -> Result<Backend, TransportError> {
@@ -164,7 +165,8 @@ impl Connector {
             authorities: secrets.get(2).map(Vec::as_slice),
         };
         let api = RabbitMqApi::new(&login, self.timings.external_call)?
-            .counted_by(self.metrics.calls_to("rabbitmq"));
+            .counted_by(self.metrics.calls_to("rabbitmq"))
+            .reading_with(self.reader(&config.key("").0));
         Ok(Backend::RabbitMq(Box::new(Broker::new(
             api,
             self.timings.counting,

@@ -6,33 +6,32 @@ mod config_cache;
 mod namespaces;
 mod shared_policies;
 mod slots;
+mod tenant;
 mod url_safety;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use actor::provider_config::{
-    ClusterProviderConfigSpec, ProviderConfigSpec, SharedPolicyRecord, SharedPolicySettings,
-    SqsConnection,
+    ClusterProviderConfigSpec, ProviderConfigSpec, SharedPolicyRecord, SqsConnection,
 };
-use actor::queue::{AtProvider, ForProvider, ProviderConfigRef};
-use k8s_openapi::api::core::v1::Namespace;
-use kube::{Api, Client, ResourceExt as _};
+use actor::queue::{AtProvider, ProviderConfigRef};
+use kube::runtime::reflector::Store;
+use kube::{Client, ResourceExt as _};
 use tokio::time::Instant;
 
 pub use self::config_cache::{ConfigCache, ConfigChange};
 use self::namespaces::NamespaceCache;
-pub use self::slots::{Priority, Slots};
+pub use self::slots::{Answers, Priority, SLOW, Slot, Slots};
 use crate::kinds::Queue;
 use crate::metrics::Metrics;
 use crate::owner::OwnerTag;
 use crate::requeue;
-use crate::tenancy;
 use crate::timings::Timings;
 use crate::transport::ExternalQueue;
+use crate::transport::rabbitmq::api::Reader;
 use crate::transport::rabbitmq::definition::PolicyRecord;
-use crate::transport::rabbitmq::shared_policy::SharedPolicy;
 use crate::transport::rabbitmq::{self, Broker};
 use crate::transport::sqs::{self, Service};
 
@@ -66,6 +65,10 @@ pub struct Connector {
     /// Slots of reconciles by config.
     pub slots: Slots,
     namespaces: NamespaceCache,
+    /// All Queues, once their controller runs.
+    pub queues: OnceLock<Store<Queue>>,
+    /// Readers of large answers.
+    readers: Mutex<BTreeMap<Tenant, Reader>>,
     clients: Mutex<BTreeMap<ClientKey, CachedClient>>,
 }
 
@@ -88,6 +91,22 @@ impl ConfigKey {
             name: reference.name.clone(),
         }
     }
+
+    /// Its tenant.
+    fn tenant(&self) -> Tenant {
+        self.namespace
+            .clone()
+            .map_or_else(|| Tenant::Config(self.clone()), Tenant::Namespace)
+    }
+}
+
+/// Owner of configs, whose reconciles and large answers have a common limit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tenant {
+    /// A namespace, with all ProviderConfigs in it.
+    Namespace(String),
+    /// A ClusterProviderConfig.
+    Config(ConfigKey),
 }
 
 /// Key of a client: config and region; brokers have no region.
@@ -149,6 +168,8 @@ impl Connector {
             configs: ConfigCache::default(),
             slots: Slots::default(),
             namespaces: NamespaceCache::default(),
+            queues: OnceLock::new(),
+            readers: Mutex::default(),
             clients: Mutex::default(),
         }
     }
@@ -164,7 +185,7 @@ impl Connector {
             .configs
             .find(&self.client, reference, &namespace, &self.own_namespace)
             .await?;
-        self.check_tenant(&config, &namespace, name, &queue.spec.for_provider)
+        self.check_tenant(&config, queue, name, tenant::claim(queue, name))
             .await?;
         let owner_tag =
             OwnerTag::new(config.owner_id(), &namespace, &queue.name_any()).map_err(text)?;
@@ -206,45 +227,7 @@ impl Connector {
         self.lock().retain(|client, _| used.contains(client));
         let configs: BTreeSet<&ConfigKey> = used.iter().map(|(config, _)| config).collect();
         self.slots.retain(|config| configs.contains(config));
-    }
-
-    async fn check_tenant(
-        &self,
-        config: &ResolvedConfig,
-        namespace: &str,
-        queue: &str,
-        settings: &ForProvider,
-    ) -> Result<(), ConnectError> {
-        let Some(cluster) = &config.cluster else {
-            return Ok(());
-        };
-        let labels = if tenancy::needs_labels(cluster) {
-            let api: Api<Namespace> = Api::all(self.client.clone());
-            let found = api.get(namespace).await.map_err(|error| {
-                format!("cannot read namespace {namespace:?}, whose labels `allowedNamespaces` selects: {error}")
-            })?;
-            found.metadata.labels.unwrap_or_default()
-        } else {
-            BTreeMap::new()
-        };
-        let namespaces = if tenancy::needs_namespaces(cluster, namespace, queue, settings) {
-            self.namespaces.list(&self.client).await.map_err(|error| {
-                format!("cannot list namespaces, by which names of {namespace:?} are separated from those of longer namespaces: {error}")
-            })?
-        } else {
-            Arc::default()
-        };
-        let name = &config.reference.name;
-        tenancy::check(
-            name,
-            cluster,
-            namespace,
-            &labels,
-            &namespaces,
-            queue,
-            settings,
-        )
-        .map_err(text)
+        self.readers_lock().retain(|_, reader| !reader.is_unused());
     }
 
     /// The queue at its broker, which is polled at this interval, and why the password is not URL-safe.
@@ -264,7 +247,7 @@ impl Connector {
                 };
                 let secrets = self.rabbitmq_secrets(config, connection).await?;
                 let unsafe_password = url_safety::problem(config, connection, secrets.get(1));
-                let make = async |secrets: &[Vec<u8>]| self.broker(connection, secrets);
+                let make = async |secrets: &[Vec<u8>]| self.broker(config, connection, secrets);
                 let Backend::RabbitMq(broker) = self.backend(config, "", secrets, make).await?
                 else {
                     return Err(format!(
@@ -277,7 +260,7 @@ impl Connector {
                     queue: settings.clone(),
                     owner_tag,
                     priority: connection.policy_priority,
-                    shared: shared_policy(config, &connection.shared_policy, &settings.vhost),
+                    shared: self.shared_policy(config, &connection.shared_policy, &settings.vhost),
                     policies: policy_record(&queue.status.at_provider),
                     recorded_delays: queue
                         .status
@@ -323,6 +306,16 @@ impl Connector {
         }
     }
 
+    /// The reader of large answers of a config's tenant.
+    fn reader(&self, config: &ConfigKey) -> Reader {
+        let mut readers = self.readers_lock();
+        readers.entry(config.tenant()).or_default().clone()
+    }
+
+    fn readers_lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Tenant, Reader>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<ClientKey, CachedClient>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -346,24 +339,6 @@ impl ResolvedConfig {
         };
         (config, region.to_owned())
     }
-}
-
-/// The policies that the queues of a config share.
-fn shared_policy(
-    config: &ResolvedConfig,
-    settings: &SharedPolicySettings,
-    vhost: &str,
-) -> Option<SharedPolicy> {
-    let records = config.shared_policies.iter();
-    let of_vhost = records.filter(|record| record.vhost == vhost);
-    settings.enabled.then(|| SharedPolicy {
-        owner_id: config.owner_id().to_owned(),
-        queue_names: settings.queue_names.clone(),
-        max_receive_count: settings.max_receive_count,
-        records: of_vhost
-            .map(|record| (record.name.clone(), record.origin))
-            .collect(),
-    })
 }
 
 /// Policies that the provider has written, by the status.

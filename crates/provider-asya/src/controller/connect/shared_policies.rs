@@ -1,20 +1,65 @@
-//! Record of shared policies, in the status of the ProviderConfig.
+//! Shared policies of a ProviderConfig, and their record in its status.
+
+use std::collections::BTreeMap;
 
 use actor::provider_config::{
-    CLUSTER_KIND, KIND, PolicyOrigin, SHARED_POLICIES_MAX, SharedPolicyRecord,
+    CLUSTER_KIND, KIND, PolicyOrigin, SHARED_POLICIES_MAX, SharedPolicyRecord, SharedPolicySettings,
 };
+use kube::runtime::reflector::Store;
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
-use super::Connector;
+use super::{Connector, ResolvedConfig, policy_record};
 use crate::controller::config::Config;
 use crate::controller::managed::writes;
 use crate::kinds::{ClusterProviderConfig, ProviderConfig, Queue};
+use crate::transport::rabbitmq::definition::PolicyRecord;
+use crate::transport::rabbitmq::shared_policy::SharedPolicy;
+
+/// Shared policies of a virtual host: for queues and for their dead-letter queues.
+const SHARED_OF_VHOST: usize = 2;
 
 /// Attempts to write a record, where others write the status of the config at the same time.
 const ATTEMPTS: usize = 10;
 
 impl Connector {
+    /// The policies that the queues of a config share in a virtual host.
+    pub(super) fn shared_policy(
+        &self,
+        config: &ResolvedConfig,
+        settings: &SharedPolicySettings,
+        vhost: &str,
+    ) -> Option<SharedPolicy> {
+        let records = config.shared_policies.iter();
+        let of_vhost = records.filter(|record| record.vhost == vhost);
+        let records: BTreeMap<_, _> = of_vhost
+            .map(|record| (record.name.clone(), record.origin))
+            .collect();
+        settings.enabled.then(|| SharedPolicy {
+            owner_id: config.owner_id().to_owned(),
+            queue_names: settings.queue_names.clone(),
+            max_receive_count: settings.max_receive_count,
+            may_predate_records: records.len() < SHARED_OF_VHOST
+                && self.has_older_queues(config, vhost),
+            records,
+        })
+    }
+
+    /// Returns whether a queue of a config was observed by a version that recorded no policies.
+    fn has_older_queues(&self, config: &ResolvedConfig, vhost: &str) -> bool {
+        let is_older = |queue: &Queue| {
+            let is_within =
+                config.cluster.is_some() || queue.namespace().as_ref() == Some(&config.namespace);
+            let rabbitmq = queue.spec.for_provider.rabbitmq.as_ref();
+            is_within
+                && queue.spec.provider_config_ref == config.reference
+                && rabbitmq.is_some_and(|rabbitmq| rabbitmq.vhost == vhost)
+                && policy_record(&queue.status.at_provider) == PolicyRecord::Unrecorded
+        };
+        let queues = self.queues.get().map(Store::state).unwrap_or_default();
+        queues.iter().any(|queue| is_older(queue))
+    }
+
     /// Records shared policies in the config of a Queue, and returns what is recorded now.
     ///
     /// # Errors

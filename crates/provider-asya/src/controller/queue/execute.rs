@@ -17,7 +17,7 @@ use crate::external_create;
 use crate::plan::{Refusal, Step, Waiting};
 use crate::policies::Policies;
 use crate::requeue::Requeue;
-use crate::transport::{Drift, ObservedQueue};
+use crate::transport::{Drift, ObservedQueue, TransportError};
 
 impl Reconciler<'_> {
     pub(super) async fn execute(
@@ -34,7 +34,12 @@ impl Reconciler<'_> {
                 self.managed.set_condition(ConditionUpdate::synced());
                 Ok(Requeue::Poll)
             }
-            Step::Create => self.create(policies, connection, name).await,
+            Step::Create => {
+                if observed.is_none() {
+                    self.check_creation(name).await?;
+                }
+                self.create(policies, connection, name).await
+            }
             Step::Update(drift) => self.update(connection, observed, &drift).await,
             Step::Delete => self.delete(connection).await,
             Step::Release => Err(self.release().await?),
@@ -105,6 +110,7 @@ impl Reconciler<'_> {
             let failed = [(external_create::FAILED, end.as_str())];
             self.managed.object =
                 writes::annotations(&self.managed.api, &object, &failed, None).await?;
+            self.withdraw_policies(connection, &error).await;
             let event = "CannotCreateExternalResource";
             return Err(self.broker_failure(event, "create", &error).into());
         }
@@ -183,6 +189,26 @@ impl Reconciler<'_> {
         self.managed.old.at_provider.policies = Some(recorded.clone());
         self.managed.status.at_provider.policies = Some(recorded);
         Ok(())
+    }
+
+    /// Removes policies from the record that a denied creation has not written: whoever writes one of that name
+    /// next is not the provider.
+    async fn withdraw_policies(&mut self, connection: &Connection, error: &TransportError) {
+        let recorded = self.managed.status.at_provider.policies.clone();
+        let recorded = recorded.unwrap_or_default();
+        if recorded.is_empty() || !error.is_final() {
+            return;
+        }
+        let absent = self.within(connection.external.absent_policies(recorded.clone()));
+        // Without an answer they stay: they may exist.
+        if let Ok(absent) = absent.await {
+            let remaining: Vec<String> = recorded
+                .into_iter()
+                .filter(|name| !absent.contains(name))
+                .collect();
+            let at_provider = &mut self.managed.status.at_provider;
+            at_provider.policies = (!remaining.is_empty()).then_some(remaining);
+        }
     }
 
     /// Records in the ProviderConfig who wrote shared policies, where that is not recorded yet.

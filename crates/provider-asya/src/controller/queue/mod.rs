@@ -1,5 +1,6 @@
 //! The controller of Queues: what triggers a reconcile, and state between reconciles.
 
+mod calls;
 mod connection_secret;
 mod delete;
 mod execute;
@@ -78,6 +79,8 @@ pub fn run(
     slots.set_total(usize::from(concurrency));
     let heartbeat = provider.heartbeat.clone();
     let config_changes = provider.connector.configs.changes();
+    // An error means that it is set: there is one controller of Queues.
+    drop(provider.connector.queues.set(reader.clone()));
     let context = Arc::new(QueueContext {
         provider,
         queues: reader.clone(),
@@ -169,8 +172,9 @@ async fn reconcile(
 ) -> Result<Action, ReconcileError> {
     let provider = context.provider.as_ref();
     let slots = &provider.connector.slots;
+    let namespace = queue.namespace().unwrap_or_default();
     let slot = slots
-        .acquire(&ConfigKey::of(&queue), priority(&queue))
+        .acquire(&ConfigKey::of(&queue), &namespace, priority(&queue))
         .await;
     // The object may have changed since; without a slot the provider ends.
     let newest = context.queues.get(&ObjectRef::from_obj(queue.as_ref()));
@@ -180,13 +184,10 @@ async fn reconcile(
     let started = Instant::now();
     let _running = provider.heartbeat.begin(CONTROLLER);
     let state = context.states.get(&queue.uid().unwrap_or_default());
-    let mut reconciler = Reconciler::new(provider, queue.as_ref().clone(), state);
+    let mut reconciler = Reconciler::new(provider, queue.as_ref().clone(), state, slot);
     // Boxed, so that a reconcile that waits for a slot is small.
     let outcome = Box::pin(reconciler.run()).await;
-    if let Some(answered) = reconciler.answered() {
-        slot.report(answered);
-    }
-    drop(slot);
+    reconciler.calls.end();
     let finished = Finished {
         controller: CONTROLLER,
         object: queue.as_ref(),

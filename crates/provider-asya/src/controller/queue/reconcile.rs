@@ -3,7 +3,6 @@
 //! The order is that of Crossplane's managed reconciler.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actor::managed::FINALIZER;
@@ -11,10 +10,11 @@ use actor::names::EXTERNAL_NAME;
 use kube::ResourceExt as _;
 use tokio::time::Instant;
 
+use super::calls::Calls;
 use super::connection_secret;
 use super::state::ObjectState;
 use crate::conditions::ConditionUpdate;
-use crate::controller::connect::Connection;
+use crate::controller::connect::{Connection, Slot};
 use crate::controller::managed::events::Severity;
 use crate::controller::managed::{ManagedObject, ReconcileOutcome, writes};
 use crate::controller::{Context, usage};
@@ -35,37 +35,8 @@ pub(super) struct Reconciler<'a> {
     /// Interval at which counters are read; they never are if there is none.
     pub(super) counters: Option<Duration>,
     pub(super) state: ObjectState,
-    /// Outcome of the last call to the broker.
-    answers: LastAnswer,
-}
-
-/// Outcome of the last call to a broker: none yet, its time in milliseconds, or unanswered.
-#[derive(Debug)]
-struct LastAnswer(AtomicU64);
-
-impl Default for LastAnswer {
-    fn default() -> Self {
-        Self(AtomicU64::new(Self::NONE))
-    }
-}
-
-impl LastAnswer {
-    const NONE: u64 = u64::MAX;
-    const UNANSWERED: u64 = u64::MAX - 1;
-
-    fn set(&self, answered: Option<Duration>) {
-        let time = answered.map(|time| u64::try_from(time.as_millis()).unwrap_or(Self::UNANSWERED));
-        self.0
-            .store(time.unwrap_or(Self::UNANSWERED), Ordering::Relaxed);
-    }
-
-    fn get(&self) -> Option<Duration> {
-        match self.0.load(Ordering::Relaxed) {
-            Self::NONE => None,
-            Self::UNANSWERED => Some(Duration::MAX),
-            time => Some(Duration::from_millis(time)),
-        }
-    }
+    /// Calls to the broker, within the slot.
+    pub(super) calls: Calls,
 }
 
 /// Reason for which a reconcile ends early.
@@ -103,13 +74,13 @@ impl From<Failure> for EarlyExit {
 }
 
 impl<'a> Reconciler<'a> {
-    pub(super) fn new(context: &'a Context, queue: Queue, state: ObjectState) -> Self {
+    pub(super) fn new(context: &'a Context, queue: Queue, state: ObjectState, slot: Slot) -> Self {
         Self {
             context,
             managed: ManagedObject::new(&context.client, queue),
             counters: None,
             state,
-            answers: LastAnswer::default(),
+            calls: Calls::new(slot, &context.timings),
         }
     }
 
@@ -322,6 +293,15 @@ impl<'a> Reconciler<'a> {
         connection.map_err(|cause| connect_failed(&format!("{cause}{}", self.way_out())))
     }
 
+    /// Refuses to create a queue whose name belongs to another namespace, also where the status records that there
+    /// was one: whoever may write the status could claim any name.
+    pub(super) async fn check_creation(&self, name: &str) -> Result<(), Failure> {
+        let checked = self.context.connector.check_creation(self.queue(), name);
+        checked
+            .await
+            .map_err(|cause| connect_failed(&format!("{cause}{}", self.way_out())))
+    }
+
     /// Writes the location of the queue into the connection Secret.
     pub(super) async fn publish(
         &self,
@@ -338,29 +318,12 @@ impl<'a> Reconciler<'a> {
         })
     }
 
-    /// A call to the broker, with [`Timings::external_calls`](crate::timings::Timings) as timeout.
+    /// Calls to the broker, within the time that the reconcile has for all of them.
     pub(super) async fn within<T>(
         &self,
-        call: impl Future<Output = Result<T, TransportError>>,
+        calls: impl Future<Output = Result<T, TransportError>>,
     ) -> Result<T, TransportError> {
-        let limit = self.context.timings.external_calls;
-        let start = Instant::now();
-        let result = tokio::time::timeout(limit, call).await;
-        let result = result.unwrap_or_else(|_| {
-            Err(TransportError::Unreachable {
-                endpoint: "the broker".to_owned(),
-                cause: format!("not done within {} s", limit.as_secs()),
-            })
-        });
-        let is_unreachable = matches!(result, Err(TransportError::Unreachable { .. }));
-        self.answers.set((!is_unreachable).then(|| start.elapsed()));
-        result
-    }
-
-    /// Time of the last calls to the broker, [`Duration::MAX`] if they were not answered; none where there
-    /// were none.
-    pub(super) fn answered(&self) -> Option<Duration> {
-        self.answers.get()
+        self.calls.make(calls).await
     }
 
     /// The failure that follows from an error of the broker.

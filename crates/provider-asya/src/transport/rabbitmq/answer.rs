@@ -1,7 +1,7 @@
-//! Reads bodies of answers within limits: of one answer, of one config, and of the process.
+//! Reads bodies of answers within limits: of one answer, of one tenant, and of the process.
 //!
 //! Small answers are read at once. A large one reserves the memory that it needs as it arrives, of a
-//! budget of all configs together, and one config reads one large answer at a time. So brokers that answer
+//! budget of all tenants together, and one tenant reads one large answer at a time. So brokers that answer
 //! with megabytes make each other wait, and do not exhaust the memory of the provider. An answer that
 //! hardly arrives is given up, so that it does not hold its memory for long.
 
@@ -16,10 +16,12 @@ use hyper::body::Body;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::transport::call_times;
+
 /// Bytes that are read without a reservation. A queue has about 3 KiB.
 const SMALL: usize = 64 << 10;
 
-/// Bytes of large answers of all configs together, in KiB.
+/// Bytes of large answers of all tenants together, in KiB.
 const BUDGET: usize = 24 << 10;
 
 /// Time in which a large answer must grow by an eighth of what has arrived.
@@ -54,17 +56,17 @@ static OF_PROCESS: Budget = Budget::new(WINDOW);
 /// Error of a body that cannot be read.
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Reads answers of one config. Clones share its limit.
+/// Reads answers for one tenant, by however many configs. Clones share its limit.
 #[derive(Debug, Clone)]
-pub(super) struct Reader {
-    of_config: Arc<Semaphore>,
+pub struct Reader {
+    of_tenant: Arc<Semaphore>,
     budget: &'static Budget,
 }
 
 impl Default for Reader {
     fn default() -> Self {
         Self {
-            of_config: Arc::new(Semaphore::new(1)),
+            of_tenant: Arc::new(Semaphore::new(1)),
             budget: &OF_PROCESS,
         }
     }
@@ -80,7 +82,7 @@ pub(super) struct AnswerBody {
 /// Part of the budget that a large answer has.
 #[derive(Debug)]
 struct Reserved {
-    _of_config: OwnedSemaphorePermit,
+    _of_tenant: OwnedSemaphorePermit,
     of_process: SemaphorePermit<'static>,
     /// Bytes for which it suffices.
     capacity: usize,
@@ -121,7 +123,7 @@ impl Clock {
         waiting: impl Future<Output = Result<T, AcquireError>>,
     ) -> Result<T, BodyError> {
         let start = Instant::now();
-        let waited = timeout(self.limit, waiting).await;
+        let waited = call_times::paused(timeout(self.limit, waiting)).await;
         self.deadline += start.elapsed();
         self.current = (Instant::now() + self.window, length);
         waited.map_err(|_| BUSY)?.map_err(Into::into)
@@ -151,6 +153,11 @@ const STALLED: &str = "a large answer began to arrive, and hardly arrives any fu
 const BUSY: &str = "large answers of other brokers take the memory for answers: it is tried again";
 
 impl Reader {
+    /// Returns whether nobody else has a clone of it.
+    pub fn is_unused(&self) -> bool {
+        Arc::strong_count(&self.of_tenant) == 1
+    }
+
     /// Reads a body of at most `max` bytes. Waits for memory do not count for its time limit.
     ///
     /// # Errors
@@ -209,13 +216,13 @@ impl Reader {
         let capacity = length.next_power_of_two().min(max);
         let Some(mut reserved) = reserved else {
             let acquired = async {
-                let of_config = self.of_config.clone().acquire_owned().await?;
+                let of_tenant = self.of_tenant.clone().acquire_owned().await?;
                 let of_process = budget.left.acquire_many(kibibytes(capacity)).await?;
-                Ok((of_config, of_process))
+                Ok((of_tenant, of_process))
             };
-            let (of_config, of_process) = clock.pause(length, acquired).await?;
+            let (of_tenant, of_process) = clock.pause(length, acquired).await?;
             return Ok(Reserved {
-                _of_config: of_config,
+                _of_tenant: of_tenant,
                 of_process,
                 capacity,
             });
@@ -256,11 +263,11 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(15);
     const MAX: usize = 8 << 20;
 
-    /// Readers of so many configs, with a budget of their own.
+    /// Readers of so many tenants, with a budget of their own.
     fn readers(count: usize, window: Duration) -> Vec<Reader> {
         let budget: &'static Budget = Box::leak(Box::new(Budget::new(window)));
         let reader = || Reader {
-            of_config: Arc::new(Semaphore::new(1)),
+            of_tenant: Arc::new(Semaphore::new(1)),
             budget,
         };
         std::iter::repeat_with(reader).take(count).collect()
@@ -299,7 +306,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_config_reads_one_large_answer_at_a_time_and_small_ones_at_any_time() {
+    async fn a_tenant_reads_one_large_answer_at_a_time_and_small_ones_at_any_time() {
         let reader = reader();
         let max = SMALL * 2;
         let first = reader.read(body(max), max, LIMIT).await.unwrap();

@@ -130,9 +130,32 @@ impl QueueDefinition {
                 self.name.len()
             )));
         }
-        if self.name.starts_with("amq.") {
+        for (what, name) in [
+            ("queue name", &self.name),
+            ("exchange", &self.queue.exchange),
+        ] {
+            if name.starts_with("amq.") {
+                return Err(TransportError::Invalid(format!(
+                    "the {what} {name:?} begins with \"amq.\", which RabbitMQ reserves"
+                )));
+            }
+        }
+        self.check_routing_keys()
+    }
+
+    /// Refuses routing keys that would be patterns. A queue that is adopted without routing keys is bound by its
+    /// name.
+    fn check_routing_keys(&self) -> Result<(), TransportError> {
+        let keys = &self.queue.routing_keys;
+        if let Some(key) = keys.iter().find(|key| key.contains(['*', '#'])) {
             return Err(TransportError::Invalid(format!(
-                "the queue name {:?} begins with \"amq.\", which RabbitMQ reserves",
+                "the routing key {key:?} has \"*\" or \"#\": the queue would receive messages of others"
+            )));
+        }
+        if keys.is_empty() && self.name.split('.').any(|word| word == "*" || word == "#") {
+            return Err(TransportError::Invalid(format!(
+                "the queue name {:?} has the word \"*\" or \"#\", and without `routingKeys` it becomes a routing key: \
+                 the queue would receive messages of others",
                 self.name
             )));
         }
@@ -247,12 +270,15 @@ impl QueueDefinition {
         definition
     }
 
-    /// Body of a policy for exactly the queue `name`.
-    pub fn policy_body(&self, name: &str, definition: &Map<String, Value>) -> Value {
+    /// Body of the policy called `name` for exactly this queue. Under the other name its priority is higher by
+    /// one: a foreign policy has the preferred name then, such as the one of a queue that was kept when its
+    /// object was deleted, and which of two policies of the same priority applies is random.
+    pub fn policy_body(&self, queue: &str, name: &str, definition: &Map<String, Value>) -> Value {
+        let is_preferred = name == policy_name(queue);
         json!({
-            "pattern": exact_pattern(name),
+            "pattern": exact_pattern(queue),
             "definition": definition,
-            "priority": self.priority,
+            "priority": self.priority.saturating_add(i32::from(!is_preferred)),
             "apply-to": "queues",
         })
     }
@@ -394,8 +420,12 @@ mod tests {
     #[test]
     fn a_policy_matches_one_queue_only() {
         let definition = definition(queue("quorum", false, None));
-        let body = definition.policy_body("asya.cart+1", &Map::new());
-        assert_eq!(body["pattern"], json!(r"^asya\.cart\+1$"));
+        let names = definition.policy_names("asya.cart+1");
+        for (name, priority) in names.iter().zip([0, 1]) {
+            let body = definition.policy_body("asya.cart+1", name, &Map::new());
+            assert_eq!(body["pattern"], json!(r"^asya\.cart\+1$"));
+            assert_eq!(body["priority"], json!(priority), "{name}");
+        }
     }
 
     #[test]
@@ -405,6 +435,29 @@ mod tests {
         for name in ["amq.cart".to_owned(), "q".repeat(252)] {
             definition.name = name;
             assert!(definition.check().is_err(), "{}", definition.name);
+        }
+    }
+
+    #[test]
+    fn bindings_that_would_receive_messages_of_others_are_refused() {
+        let cases = [
+            ("cart", "asya", Some("cart"), true),
+            ("a.*.b", "asya", Some("cart"), true),
+            ("a.*.b", "asya", None, false),
+            ("#", "asya", None, false),
+            ("a*b", "asya", None, true),
+            ("cart", "asya", Some("shop.*"), false),
+            ("cart", "asya", Some("#"), false),
+            ("cart", "amq.topic", Some("cart"), false),
+        ];
+        for (name, exchange, key, expected) in cases {
+            let mut definition = definition(queue("quorum", false, None));
+            name.clone_into(&mut definition.name);
+            exchange.clone_into(&mut definition.queue.exchange);
+            definition.queue.routing_keys = key.map(str::to_owned).into_iter().collect();
+            let found = definition.check();
+            let case = format!("{name} {exchange} {key:?}: {found:?}");
+            assert_eq!(found.is_ok(), expected, "{case}");
         }
     }
 }

@@ -20,10 +20,10 @@ pub(super) struct ListedQueue {
     arguments: Arguments,
 }
 
-/// The arguments of a listed queue.
+/// The arguments of a listed queue or binding.
 #[derive(Debug, Default)]
-struct Arguments {
-    owner: Option<String>,
+pub(super) struct Arguments {
+    pub(super) owner: Option<String>,
     has_dead_letter_exchange: bool,
 }
 
@@ -118,6 +118,7 @@ mod tests {
             queue_names: "asya-*".to_owned(),
             max_receive_count: 20,
             records: BTreeMap::new(),
+            may_predate_records: false,
         }
     }
 

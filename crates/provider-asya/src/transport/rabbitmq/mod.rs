@@ -2,10 +2,13 @@
 
 mod answer;
 pub mod api;
+mod bindings;
 mod connector;
+mod create;
 pub mod definition;
 mod foreign_policies;
 mod limited_json;
+mod limited_object;
 mod listed_queue;
 mod observe;
 mod partial_declare;
@@ -18,7 +21,7 @@ mod shared_record;
 mod undo;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actor::provider_config::SharedPolicyRecord;
@@ -29,8 +32,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use self::api::{Answer, Api};
-use self::definition::Repair;
-use self::definition::{QueueDefinition, Version};
+use self::definition::{QueueDefinition, Repair, Version};
 use self::foreign_policies::ForeignPolicies;
 use self::observe::RelatedObjects;
 use self::partial_declare::UncountedQueues;
@@ -38,6 +40,7 @@ use self::polls::QueueLists;
 use self::shared_policies::{Purpose, SharedPolicies};
 use self::undo::Made;
 use super::{Depth, ExternalQueue, Observation, TransportError};
+use crate::text;
 
 /// Time for which a broker's version is cached: brokers are upgraded while the provider runs.
 const VERSION_CACHED: Duration = Duration::from_mins(10);
@@ -90,7 +93,7 @@ impl Broker {
         {
             return Ok(version);
         }
-        let overview = self.api.get(&["overview"]).await?;
+        let overview = self.api.read(&["overview"]).await?;
         let text = match &overview {
             Answer::Ok(overview) => overview["rabbitmq_version"].as_str().unwrap_or_default(),
             Answer::Created | Answer::NotFound => "",
@@ -98,7 +101,10 @@ impl Broker {
         let version = Version::parse(text).ok_or_else(|| TransportError::Failed {
             endpoint: self.api.endpoint().to_owned(),
             action: "read overview".to_owned(),
-            cause: format!("{text:?} is not a version of RabbitMQ"),
+            cause: format!(
+                "{:?} is not a version of RabbitMQ",
+                text::clean(text, text::FOREIGN_MAX)
+            ),
         })?;
         *self.cached_version() = Some((version, Instant::now()));
         Ok(version)
@@ -106,7 +112,7 @@ impl Broker {
 
     /// Returns whether the broker counts messages: an administrator can turn statistics off.
     async fn counts_messages(&self) -> Result<bool, TransportError> {
-        Ok(match self.api.get(&["overview"]).await? {
+        Ok(match self.api.read(&["overview"]).await? {
             Answer::Ok(overview) => overview["disable_stats"] == Value::Bool(false),
             _ => false,
         })
@@ -158,6 +164,13 @@ impl ExternalQueue for RabbitMqExternal {
 
     fn shared_policies_recorded(&self, records: &[SharedPolicyRecord]) {
         self.set_recorded(records);
+    }
+
+    fn absent_policies(
+        &self,
+        names: Vec<String>,
+    ) -> BoxFuture<'_, Result<Vec<String>, TransportError>> {
+        self.missing_policies(names).boxed()
     }
 
     fn create(&self) -> BoxFuture<'_, Result<(), TransportError>> {
@@ -226,15 +239,14 @@ impl RabbitMqExternal {
     ) -> Result<RelatedObjects, TransportError> {
         let (vhost, exchange) = (self.vhost(), self.definition.queue.exchange.as_str());
         let name = self.definition.name.as_str();
-        let exchange_answer = self.api().get(&["exchanges", vhost, exchange]).await?;
-        let bindings = self
-            .api()
-            .get(&["bindings", vhost, "e", exchange, "q", name])
-            .await?;
-        let foreign_policies = self
+        let exchange_answer = self.api().read(&["exchanges", vhost, exchange]).await?;
+        let path = ["bindings", vhost, "e", exchange, "q", name];
+        let desired = &self.definition.queue.routing_keys;
+        let bindings = self.read_bindings(&path, desired).await?;
+        let foreign_policy = self
             .broker
             .foreign_policies
-            .matching(self.api(), vhost, name)
+            .first_match(self.api(), vhost, name)
             .await?;
         let desired = self.definition.policy_definition(version, queue);
         let policy = self.policy_slot(name, &desired).await?;
@@ -254,34 +266,34 @@ impl RabbitMqExternal {
                 Purpose::Observe,
             )
             .await?;
-        let dead_letter_bindings = self
-            .api()
-            .get(&[
-                "bindings",
-                vhost,
-                "e",
-                &self.definition.dead_letter_exchange(),
-                "q",
-                &dead_letters,
-            ])
-            .await?;
+        let dead_letter_exchange = self.definition.dead_letter_exchange();
+        let path = [
+            "bindings",
+            vhost,
+            "e",
+            dead_letter_exchange.as_str(),
+            "q",
+            dead_letters.as_str(),
+        ];
+        let desired = std::slice::from_ref(&dead_letters);
+        let dead_letter_bindings = self.read_bindings(&path, desired).await?;
         Ok(RelatedObjects {
             exchange: found(exchange_answer),
-            bindings: items(bindings),
+            bindings,
             policy,
             own_policy,
-            foreign_policies,
+            foreign_policy,
             dead_letter_queue,
             dead_letter_policy,
             dead_letter_own_policy,
-            dead_letter_bindings: items(dead_letter_bindings),
+            dead_letter_bindings,
             retry_queues: self.read_retry_queues().await?,
         })
     }
 
     /// Reads a queue. An answer without its name is not a queue, such as the page of a proxy.
     async fn read_queue(&self, name: &str) -> Result<Answer, TransportError> {
-        let answer = self.api().get(&["queues", self.vhost(), name]).await?;
+        let answer = self.api().read(&["queues", self.vhost(), name]).await?;
         let is_other = matches!(&answer, Answer::Ok(found) if found["name"] != name)
             || answer == Answer::Created;
         if is_other {
@@ -292,58 +304,6 @@ impl RabbitMqExternal {
             });
         }
         Ok(answer)
-    }
-
-    /// Creates the queue: first the queue itself, whose owner tag decides whether anything else is written,
-    /// and bindings last, once it is declared completely and has its policy. So no message arrives too
-    /// early, and a creator that loses against another owner has changed nothing. A creation that the broker
-    /// denies in the middle leaves nothing that it has made.
-    async fn create_queue(&self) -> Result<(), TransportError> {
-        self.lock_made().clear();
-        let created = self.create_objects().await;
-        if let Err(error) = &created {
-            self.undo(error).await;
-        }
-        created
-    }
-
-    async fn create_objects(&self) -> Result<(), TransportError> {
-        let version = self.broker.version().await?;
-        let (name, dead_letters) = (&self.definition.name, self.definition.dead_letter_queue());
-        let existing = found(self.read_queue(name).await?);
-        if let Some(found) = &existing
-            && definition::owner(found).is_some()
-        {
-            self.check_owner(name, found)?;
-        }
-        if self.definition.queue.dead_letter.enabled
-            && let Answer::Ok(found) = self.read_queue(&dead_letters).await?
-        {
-            self.check_owner(&dead_letters, &found)?;
-        }
-        for delay in &self.definition.queue.retry_delays_seconds {
-            let name = self.definition.retry_queue(*delay);
-            if let Answer::Ok(found) = self.read_queue(&name).await? {
-                self.check_owner(&name, &found)?;
-            }
-        }
-        let body = self.definition.queue_body(existing.as_ref());
-        self.declare(&self.definition.name, &body, Repair::Allowed)
-            .await?;
-        self.put_exchange(&self.definition.queue.exchange, "topic")
-            .await?;
-        self.create_dead_letter_queue(version, Repair::Allowed)
-            .await?;
-        self.put_retry_queues(version, Repair::Allowed).await?;
-        let policy = self.definition.policy_definition(version, &body);
-        self.put_policies(&self.definition.name, &policy, existing.as_ref(), version)
-            .await?;
-        self.bind(
-            &self.definition.queue.exchange,
-            &self.definition.name,
-            &self.definition.queue.routing_keys,
-        )
-        .await
     }
 
     /// Corrects everything but the queue itself.
@@ -367,12 +327,7 @@ impl RabbitMqExternal {
         let mut keys: Vec<String> = observe::missing_keys(&self.definition, &related)
             .cloned()
             .collect();
-        if keys.is_empty()
-            && !related
-                .bindings
-                .iter()
-                .any(|binding| definition::owner(binding).is_some())
-        {
+        if keys.is_empty() && related.bindings.owner.is_none() {
             // An adopted queue without routing keys gets its owner tag by a binding of its own.
             keys.push(self.definition.name.clone());
         }
@@ -382,69 +337,6 @@ impl RabbitMqExternal {
             &keys,
         )
         .await
-    }
-
-    async fn create_dead_letter_queue(
-        &self,
-        version: Version,
-        repair: Repair,
-    ) -> Result<(), TransportError> {
-        if !self.definition.queue.dead_letter.enabled {
-            return Ok(());
-        }
-        let exchange = self.definition.dead_letter_exchange();
-        let queue = self.definition.dead_letter_queue();
-        let existing = found(self.read_queue(&queue).await?);
-        if let Some(found) = &existing {
-            self.check_owner(&queue, found)?;
-        }
-        let body = self.definition.dead_letter_body();
-        self.declare(&queue, &body, repair).await?;
-        self.put_exchange(&exchange, "direct").await?;
-        let policy = self.definition.dead_letter_policy_definition(version);
-        self.put_policies(&queue, &policy, existing.as_ref(), version)
-            .await?;
-        self.bind(&exchange, &queue, std::slice::from_ref(&queue))
-            .await
-    }
-
-    async fn put_exchange(&self, name: &str, kind: &str) -> Result<(), TransportError> {
-        let path = ["exchanges", self.vhost(), name];
-        let body = QueueDefinition::exchange_body(kind);
-        let answer = self.api().declare(&path, &body).await?;
-        if answer == Answer::Created {
-            self.record_made(Made::Exchange(name.to_owned()));
-        }
-        self.written(answer != Answer::NotFound)
-    }
-
-    fn lock_made(&self) -> MutexGuard<'_, Vec<Made>> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn check_owner(&self, name: &str, queue: &Value) -> Result<(), TransportError> {
-        match definition::owner(queue) {
-            Some(owner) if owner == self.definition.owner_tag.as_str() => Ok(()),
-            owner => Err(TransportError::Foreign {
-                name: name.to_owned(),
-                owner: owner.unwrap_or("nobody").to_owned(),
-            }),
-        }
-    }
-
-    async fn bind(
-        &self,
-        exchange: &str,
-        queue: &str,
-        keys: &[String],
-    ) -> Result<(), TransportError> {
-        let path = ["bindings", self.vhost(), "e", exchange, "q", queue];
-        for key in keys {
-            let body = self.definition.binding_body(key);
-            let answer = self.api().post(&path, &body).await?;
-            self.written(answer != Answer::NotFound)?;
-        }
-        Ok(())
     }
 
     /// Deletes the queue last: after a crash it still exists, and with it everything that belongs to it
@@ -489,12 +381,5 @@ fn found(answer: Answer) -> Option<Value> {
     match answer {
         Answer::Ok(value) => Some(value),
         Answer::Created | Answer::NotFound => None,
-    }
-}
-
-fn items(answer: Answer) -> Vec<Value> {
-    match answer {
-        Answer::Ok(Value::Array(list)) => list,
-        _ => Vec::new(),
     }
 }

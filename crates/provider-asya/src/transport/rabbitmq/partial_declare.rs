@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::RabbitMqExternal;
 use super::api::Answer;
-use super::definition::{Repair, owner};
+use super::definition::Repair;
 use super::observe;
 use super::undo::Made;
 use crate::transport::TransportError;
@@ -84,17 +84,9 @@ impl RabbitMqExternal {
             self.broker.uncounted_queues.clear(self.vhost(), name);
             return Ok(());
         }
-        let bindings = match self
-            .api()
-            .get(&["queues", self.vhost(), name, "bindings"])
-            .await?
-        {
-            Answer::Ok(Value::Array(list)) => list,
-            _ => Vec::new(),
-        };
-        let is_bound_by_us = bindings
-            .iter()
-            .any(|binding| owner(binding) == Some(self.definition.owner_tag.as_str()));
+        let path = ["queues", self.vhost(), name, "bindings"];
+        let bindings = self.read_bindings(&path, &[]).await?;
+        let is_bound_by_us = bindings.has_ours;
         if !is_bound_by_us {
             self.check_owner(name, &found)?;
         }
@@ -103,11 +95,7 @@ impl RabbitMqExternal {
             self.broker.uncounted_queues.clear(self.vhost(), name);
             return Ok(());
         }
-        // The default exchange is bound to every queue.
-        let is_bound = bindings
-            .iter()
-            .any(|binding| binding["source"] != json!(""));
-        self.repair(name, body, is_bound, repair).await
+        self.repair(name, body, bindings.is_bound, repair).await
     }
 
     /// Handles a queue whose messages are not counted.

@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 use super::RabbitMqExternal;
 use super::api::Answer;
 use super::definition::{OUR_KEYS, PolicyRecord, QueueDefinition, Version, exact_pattern};
+use super::foreign_policies;
 use super::shared_policies::Purpose;
-use super::undo::Made;
 use crate::transport::TransportError;
 
 /// The policy of a queue, and foreign policies that have names of ours.
@@ -24,8 +24,8 @@ pub(super) struct PolicySlot {
     pub(super) name: Option<String>,
     /// The policy of ours.
     pub(super) ours: Option<Value>,
-    /// Foreign policies under names of ours.
-    pub(super) foreign: Vec<Value>,
+    /// Names of ours under which foreign policies match the queue.
+    pub(super) foreign: Vec<String>,
     /// True if a foreign policy under a name of ours is equal to what would be written.
     pub(super) is_satisfied: bool,
 }
@@ -60,7 +60,7 @@ impl RabbitMqExternal {
         let mut slot = PolicySlot::default();
         for name in self.definition.policy_names(queue) {
             let path = ["policies", self.vhost(), name.as_str()];
-            let Answer::Ok(policy) = self.api().get(&path).await? else {
+            let Answer::Ok(policy) = self.api().read(&path).await? else {
                 slot.name = Some(name);
                 return Ok(slot);
             };
@@ -70,8 +70,11 @@ impl RabbitMqExternal {
                 slot.ours = Some(policy);
                 return Ok(slot);
             }
-            slot.is_satisfied = is_equal(&policy, &self.definition.policy_body(queue, desired));
-            slot.foreign.push(policy);
+            let body = self.definition.policy_body(queue, &name, desired);
+            slot.is_satisfied = is_equal(&policy, &body);
+            if foreign_policies::is_matched(&policy, queue).await {
+                slot.foreign.push(name);
+            }
             if slot.is_satisfied {
                 return Ok(slot);
             }
@@ -119,6 +122,21 @@ impl RabbitMqExternal {
         Ok(names)
     }
 
+    /// Those of these policies that do not exist.
+    pub(super) async fn missing_policies(
+        &self,
+        names: Vec<String>,
+    ) -> Result<Vec<String>, TransportError> {
+        let mut missing = Vec::new();
+        for name in names {
+            let path = ["policies", self.vhost(), name.as_str()];
+            if self.api().read(&path).await? == Answer::NotFound {
+                missing.push(name);
+            }
+        }
+        Ok(missing)
+    }
+
     async fn policy_to_write(
         &self,
         queue: &str,
@@ -160,7 +178,7 @@ impl RabbitMqExternal {
                 ),
             });
         };
-        let body = self.definition.policy_body(queue, desired);
+        let body = self.definition.policy_body(queue, &name, desired);
         if slot
             .ours
             .as_ref()
@@ -170,9 +188,6 @@ impl RabbitMqExternal {
         }
         let path = ["policies", self.vhost(), name.as_str()];
         self.written(self.api().put(&path, &body).await?)?;
-        if slot.ours.is_none() {
-            self.record_made(Made::Policy(name.clone()));
-        }
         self.lock_written().insert(name);
         Ok(())
     }

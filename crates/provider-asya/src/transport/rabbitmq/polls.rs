@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::api::{Answer, Search};
+use super::limited_object::Row;
 use super::{RabbitMqExternal, observe};
 use crate::transport::TransportError;
 
@@ -57,6 +58,8 @@ struct Queues {
     list: Option<(Instant, BTreeMap<String, Box<str>>)>,
     /// Time before which no list is read.
     blocked_until: Option<Instant>,
+    /// Time at which queues were forgotten last.
+    pruned: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +83,7 @@ enum Source {
 impl Queues {
     /// Notes that a queue is polled each `interval`, and returns where it is read from.
     fn poll(&mut self, name: &str, interval: Duration, now: Instant) -> Source {
+        self.forget(interval, now);
         let written = self.polled.get(name).and_then(|polled| polled.written);
         self.polled
             .insert(name.to_owned(), Polled { at: now, written });
@@ -107,9 +111,21 @@ impl Queues {
             .count()
     }
 
-    fn store(&mut self, rows: BTreeMap<String, Box<str>>, interval: Duration, read: Instant) {
+    /// Forgets queues that are not polled any more, once in an interval.
+    fn forget(&mut self, interval: Duration, now: Instant) {
+        if self
+            .pruned
+            .is_some_and(|at| now.duration_since(at) < interval)
+        {
+            return;
+        }
+        self.pruned = Some(now);
         self.polled
-            .retain(|_, polled| read.duration_since(polled.at) <= interval * FORGET);
+            .retain(|_, polled| now.duration_since(polled.at) <= interval * FORGET);
+    }
+
+    fn store(&mut self, rows: BTreeMap<String, Box<str>>, interval: Duration, read: Instant) {
+        self.forget(interval, read);
         self.list = Some((read, rows));
         self.blocked_until = None;
     }
@@ -195,7 +211,7 @@ impl RabbitMqExternal {
             (names, queues.recent(interval, read))
         };
         let rows = Mutex::new((0, BTreeMap::new()));
-        let is_last = |row: &Value| {
+        let is_last = |Row(row): &Row| {
             let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
             rows.0 += 1;
             let name = row["name"].as_str().unwrap_or_default();
@@ -335,5 +351,9 @@ mod tests {
         let (mut queues, now) = polled(3);
         queues.store(BTreeMap::new(), MINUTE, now + MINUTE * FORGET);
         assert!(queues.polled.is_empty());
+        // Also where no list is read, since the queues are few.
+        let (mut queues, now) = polled(3);
+        queues.poll("another", MINUTE, now + MINUTE * FORGET);
+        assert_eq!(queues.polled.keys().collect::<Vec<_>>(), ["another"]);
     }
 }

@@ -7,9 +7,8 @@
 use serde_json::{Value, json};
 
 use super::RabbitMqExternal;
-use super::api::Answer;
 use super::definition::{OWNER_ARGUMENT, QueueDefinition, Repair, Version, owner};
-use crate::transport::{Drift, TransportError};
+use crate::transport::{Drift, TransportError, owner_in_message};
 
 /// One retry queue that is desired or recorded.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,8 +16,30 @@ pub(super) struct RetryQueue {
     /// Delay in seconds.
     pub(super) delay: u32,
     /// The queue, where it exists.
-    pub(super) found: Option<Value>,
+    pub(super) found: Option<FoundQueue>,
 }
+
+/// What is kept of a retry queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FoundQueue {
+    /// Owner tag.
+    owner: Option<String>,
+    /// Messages, where they are counted.
+    messages: Option<u64>,
+}
+
+impl FoundQueue {
+    fn read(queue: &Value, our_owner: &str) -> Self {
+        let owner = owner(queue).map(str::to_owned);
+        Self {
+            owner: owner.map(|owner| owner_in_message(owner, our_owner)),
+            messages: queue["messages"].as_u64(),
+        }
+    }
+}
+
+/// Most delays whose retry queues are observed. What else is recorded is observed once some of them are deleted.
+const DELAYS_MAX: usize = 16;
 
 impl QueueDefinition {
     /// Name of the retry queue of a delay in seconds.
@@ -51,8 +72,16 @@ impl QueueDefinition {
         self.queue.retry_delays_seconds.contains(&delay)
     }
 
-    fn owns(&self, queue: &Value) -> bool {
-        owner(queue) == Some(self.owner_tag.as_str())
+    fn owns(&self, queue: &FoundQueue) -> bool {
+        queue.owner.as_deref() == Some(self.owner_tag.as_str())
+    }
+
+    /// Desired and recorded delays, the desired ones first.
+    fn delays(&self) -> Vec<u32> {
+        let desired = &self.queue.retry_delays_seconds;
+        let former = self.recorded_delays.iter();
+        let former = former.filter(|delay| !desired.contains(delay));
+        desired.iter().chain(former).copied().collect()
     }
 
     /// Drift of the retry queues.
@@ -62,7 +91,7 @@ impl QueueDefinition {
             match (&queue.found, self.is_desired(queue.delay)) {
                 (None, true) => Some(("missing", name)),
                 (Some(found), true) if !self.owns(found) => Some(("of another owner", name)),
-                (Some(found), false) if self.owns(found) && found["messages"] == 0 => {
+                (Some(found), false) if self.owns(found) && found.messages == Some(0) => {
                     Some(("no longer needed", format!("no {name}")))
                 }
                 _ => None,
@@ -73,36 +102,43 @@ impl QueueDefinition {
             .collect()
     }
 
-    /// Delays whose retry queues exist and are ours.
+    /// Delays whose retry queues exist and are ours, and recorded ones that were not observed.
     pub(super) fn existing_delays(&self, queues: &[RetryQueue]) -> Vec<u32> {
         let ours = queues
             .iter()
             .filter(|queue| queue.found.as_ref().is_some_and(|found| self.owns(found)));
-        ours.map(|queue| queue.delay).collect()
+        let unobserved = self.delays().into_iter().skip(DELAYS_MAX);
+        let mut delays: Vec<u32> = ours.map(|queue| queue.delay).chain(unobserved).collect();
+        delays.sort_unstable();
+        delays
     }
 
-    /// Messages in retry queues of ours; none while one is not counted.
+    /// Messages in retry queues of ours; none while one is not counted or not observed.
     pub(super) fn held_for_retry(&self, queues: &[RetryQueue]) -> Option<u64> {
+        if self.delays().len() > DELAYS_MAX {
+            return None;
+        }
         let found = queues.iter().filter_map(|queue| queue.found.as_ref());
         let ours = found.filter(|found| self.owns(found));
-        ours.map(|found| found["messages"].as_u64()).sum()
+        ours.map(|found| found.messages).sum()
     }
 }
 
 impl RabbitMqExternal {
-    /// Reads the retry queues that are desired or recorded.
+    /// Reads the retry queues that are desired or recorded, as many as are observed at a time.
     pub(super) async fn read_retry_queues(&self) -> Result<Vec<RetryQueue>, TransportError> {
-        let mut delays = self.definition.recorded_delays.clone();
-        delays.extend(&self.definition.queue.retry_delays_seconds);
         let mut queues = Vec::new();
-        for delay in delays {
-            let found = match self.read_queue(&self.definition.retry_queue(delay)).await? {
-                Answer::Ok(found) => Some(found),
-                Answer::Created | Answer::NotFound => None,
-            };
-            queues.push(RetryQueue { delay, found });
+        for delay in self.definition.delays().into_iter().take(DELAYS_MAX) {
+            queues.push(self.read_retry_queue(delay).await?);
         }
         Ok(queues)
+    }
+
+    async fn read_retry_queue(&self, delay: u32) -> Result<RetryQueue, TransportError> {
+        let answer = self.read_queue(&self.definition.retry_queue(delay)).await?;
+        let our_owner = self.definition.owner_tag.as_str();
+        let found = super::found(answer).map(|found| FoundQueue::read(&found, our_owner));
+        Ok(RetryQueue { delay, found })
     }
 
     /// Declares the desired retry queues, and deletes others that are empty.
@@ -114,8 +150,10 @@ impl RabbitMqExternal {
         for queue in self.read_retry_queues().await? {
             let name = self.definition.retry_queue(queue.delay);
             match (&queue.found, self.definition.is_desired(queue.delay)) {
-                (Some(found), true) => self.check_owner(&name, found)?,
-                (Some(found), false) if self.definition.owns(found) && found["messages"] == 0 => {
+                (Some(found), true) => self.check_owner_tag(&name, found.owner.as_deref())?,
+                (Some(found), false)
+                    if self.definition.owns(found) && found.messages == Some(0) =>
+                {
                     self.api()
                         .delete(&["queues", self.vhost(), name.as_str()])
                         .await?;
@@ -133,12 +171,10 @@ impl RabbitMqExternal {
 
     /// Deletes all retry queues of ours.
     pub(super) async fn delete_retry_queues(&self) -> Result<(), TransportError> {
-        for queue in self.read_retry_queues().await? {
-            if queue
-                .found
-                .is_some_and(|found| self.definition.owns(&found))
-            {
-                let name = self.definition.retry_queue(queue.delay);
+        for delay in self.definition.delays() {
+            let found = self.read_retry_queue(delay).await?.found;
+            if found.is_some_and(|found| self.definition.owns(&found)) {
+                let name = self.definition.retry_queue(delay);
                 self.api()
                     .delete(&["queues", self.vhost(), name.as_str()])
                     .await?;
@@ -192,7 +228,10 @@ mod tests {
     fn drift_of_retry_queues_is_found() {
         let queue = |delay, owner: &str, messages: u64| RetryQueue {
             delay,
-            found: Some(json!({"arguments": {OWNER_ARGUMENT: owner}, "messages": messages})),
+            found: Some(FoundQueue::read(
+                &json!({"arguments": {OWNER_ARGUMENT: owner}, "messages": messages}),
+                "east/shop/cart",
+            )),
         };
         let missing = |delay| RetryQueue { delay, found: None };
         let ours = "east/shop/cart";
@@ -220,5 +259,24 @@ mod tests {
         let definition = definition("quorum");
         assert_eq!(definition.held_for_retry(&queues), Some(5));
         assert_eq!(definition.existing_delays(&queues), [5, 30]);
+    }
+
+    #[test]
+    fn a_forged_record_of_delays_costs_few_calls_and_is_kept() {
+        let mut definition = definition("quorum");
+        definition.recorded_delays = (1000..1064).collect();
+        let delays = definition.delays();
+        assert_eq!(delays[..3], [5, 60, 1000], "desired ones are observed");
+        assert_eq!(delays.len(), 66);
+        let observed: Vec<RetryQueue> = delays[..DELAYS_MAX]
+            .iter()
+            .map(|delay| RetryQueue {
+                delay: *delay,
+                found: None,
+            })
+            .collect();
+        let existing = definition.existing_delays(&observed);
+        assert_eq!(existing.len(), 66 - DELAYS_MAX, "they may exist");
+        assert_eq!(definition.held_for_retry(&observed), None);
     }
 }

@@ -173,9 +173,12 @@ impl RabbitMqExternal {
         let origin = self.shared_origin(shared, &name);
         let is_recorded = origin == Some(PolicyOrigin::Provider);
         let path = ["policies", self.vhost(), name.as_str()];
-        let cached = match self.api().get(&path).await? {
-            Answer::Ok(found) if is_equal(&found, &body) => {
-                if origin.is_none() {
+        let cached = match self.api().read(&path).await? {
+            Answer::Ok(found)
+                if is_equal(&found, &body)
+                    && (is_recorded || (origin.is_none() && shared.may_predate_records)) =>
+            {
+                if !is_recorded {
                     self.propose_record(&name, PolicyOrigin::Provider);
                 }
                 Cached::new(true, true)

@@ -20,6 +20,9 @@ pub struct SharedPolicy {
     pub max_receive_count: u32,
     /// Recorded policies of the virtual host, by name.
     pub records: BTreeMap<String, PolicyOrigin>,
+    /// True if a Queue of the config was observed by a version that recorded no policies: an equal policy without
+    /// a record is the provider's then, and foreign otherwise.
+    pub may_predate_records: bool,
 }
 
 /// Queues to which a policy applies.
@@ -78,6 +81,7 @@ mod tests {
             queue_names: "asya-*".to_owned(),
             max_receive_count: 20,
             records: BTreeMap::new(),
+            may_predate_records: false,
         }
     }
 

@@ -1,9 +1,8 @@
 //! Record of shared policies: who wrote them.
 //!
 //! A policy carries no owner tag, so the status of the ProviderConfig records which shared policies the
-//! provider writes, before it does. Where there is no record yet, as in installations from before records
-//! existed, a policy that is exactly what the provider would write counts as its own, and any other one as
-//! foreign.
+//! provider writes, before it does. A policy without a record is foreign, unless it is exactly what the provider
+//! would write and the config has Queues from before records existed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

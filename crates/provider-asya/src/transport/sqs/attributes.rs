@@ -18,6 +18,9 @@ const RETENTION: &str = "MessageRetentionPeriod";
 const WAIT: &str = "ReceiveMessageWaitTimeSeconds";
 const REDRIVE: &str = "RedrivePolicy";
 const FIFO: &str = "FifoQueue";
+const ARN_ATTRIBUTE: &str = "QueueArn";
+/// Start of the names of counters.
+const MESSAGES: &str = "ApproximateNumberOfMessages";
 
 /// Retention of dead letters in seconds: the longest of SQS.
 const LONGEST_RETENTION: u32 = 1_209_600;
@@ -124,16 +127,21 @@ pub fn to_write(desired: &Attributes, found: &Attributes, name: &str) -> Attribu
 pub fn counters(found: &Attributes) -> Option<Counters> {
     let count = |key: &str| found.get(key)?.parse::<u64>().ok();
     Some(Counters {
-        queued: count("ApproximateNumberOfMessages")?
-            + count("ApproximateNumberOfMessagesDelayed").unwrap_or(0),
+        queued: count(MESSAGES)? + count("ApproximateNumberOfMessagesDelayed").unwrap_or(0),
         processing: count("ApproximateNumberOfMessagesNotVisible")?,
         dead_lettered: None,
     })
 }
 
+/// Returns whether an attribute is read. Others are not kept.
+pub(super) fn is_read(attribute: &str) -> bool {
+    let read = [VISIBILITY, RETENTION, WAIT, REDRIVE, FIFO, ARN_ATTRIBUTE];
+    read.contains(&attribute) || attribute.starts_with(MESSAGES)
+}
+
 /// The ARN of the queue.
 pub fn arn(found: &Attributes) -> Option<&str> {
-    found.get("QueueArn").map(String::as_str)
+    found.get(ARN_ATTRIBUTE).map(String::as_str)
 }
 
 /// The account in an ARN, `arn:aws:sqs:<region>:<account>:<name>`.

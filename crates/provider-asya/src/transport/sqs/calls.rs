@@ -3,10 +3,14 @@
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::QueueAttributeName;
 
-use super::attributes::Attributes;
+use super::attributes::{self, Attributes};
 use super::errors::{self, CallContext, CallError};
 use super::{OWNER_TAG, QueueDefinition, Service, StsError};
-use crate::transport::{Ownership, TransportError};
+use crate::transport::call_times::timed;
+use crate::transport::{Ownership, TransportError, owner_in_message};
+
+/// Longest URL or ARN, in bytes.
+const TEXT_MAX: usize = 1024;
 
 /// One queue of the service.
 pub struct SqsExternal {
@@ -49,23 +53,29 @@ impl SqsExternal {
     pub(super) async fn url_of(&self, name: &str) -> Result<Option<String>, TransportError> {
         self.service.acquire().await;
         let get = self.service.sqs.get_queue_url().queue_name(name);
-        let output = self.unless_missing(get.send().await, "find queue", name)?;
-        Ok(output.and_then(|output| output.queue_url))
+        let output = self.unless_missing(timed(get.send()).await, "find queue", name)?;
+        let url = output.and_then(|output| output.queue_url);
+        url.map(|url| self.checked("find queue", name, "URL", url))
+            .transpose()
     }
 
     /// All attributes of a queue, unless it is missing.
     pub(super) async fn attributes(&self, url: &str) -> Result<Option<Attributes>, TransportError> {
         self.service.acquire().await;
         let get = self.service.sqs.get_queue_attributes().queue_url(url);
-        let answer = get.attribute_names(QueueAttributeName::All).send().await;
+        let get = get.attribute_names(QueueAttributeName::All);
+        let answer = timed(get.send()).await;
         let output = self.unless_missing(answer, "read queue", name_in(url))?;
-        Ok(output.map(|output| {
-            let found = output.attributes.unwrap_or_default();
-            found
-                .into_iter()
-                .map(|(key, value)| (key.as_str().to_owned(), value))
-                .collect()
-        }))
+        let Some(output) = output else {
+            return Ok(None);
+        };
+        let found = output.attributes.unwrap_or_default().into_iter();
+        let found = found.map(|(key, value)| (key.as_str().to_owned(), value));
+        let found: Attributes = found.filter(|(key, _)| attributes::is_read(key)).collect();
+        if let Some(arn) = attributes::arn(&found) {
+            self.checked("read queue", name_in(url), "ARN", arn.to_owned())?;
+        }
+        Ok(Some(found))
     }
 
     /// Owner of a queue by its tags, unless it is missing. Tags are visible later than the queue: a new
@@ -73,11 +83,13 @@ impl SqsExternal {
     pub(super) async fn read_owner(&self, url: &str) -> Result<Option<Ownership>, TransportError> {
         self.service.acquire_for_tags().await;
         let list = self.service.sqs.list_queue_tags().queue_url(url);
-        let output = self.unless_missing(list.send().await, "read tags of queue", name_in(url))?;
+        let answer = timed(list.send()).await;
+        let output = self.unless_missing(answer, "read tags of queue", name_in(url))?;
+        let ours = self.definition.owner_tag.as_str();
         Ok(output.map(|output| {
-            let tags = output.tags.unwrap_or_default();
-            tags.get(OWNER_TAG).map_or(Ownership::Unowned, |owner| {
-                Ownership::OwnedBy(owner.clone())
+            let owner = output.tags.unwrap_or_default().remove(OWNER_TAG);
+            owner.map_or(Ownership::Unowned, |owner| {
+                Ownership::OwnedBy(owner_in_message(owner, ours))
             })
         }))
     }
@@ -92,14 +104,12 @@ impl SqsExternal {
         tags.insert(OWNER_TAG.to_owned(), self.definition.owner_tag.to_string());
         self.service.acquire_for_tags().await;
         let create = self.service.sqs.create_queue().queue_name(name);
-        let answer = create
+        let create = create
             .set_attributes(Some(named(attributes)))
-            .set_tags(Some(tags.into_iter().collect()))
-            .send()
-            .await;
-        match answer {
+            .set_tags(Some(tags.into_iter().collect()));
+        match timed(create.send()).await {
             Ok(output) => match output.queue_url {
-                Some(url) => Ok(Some(url)),
+                Some(url) => self.checked("create queue", name, "URL", url).map(Some),
                 None => Err(TransportError::Failed {
                     endpoint: self.endpoint.clone(),
                     action: format!("create queue {name}"),
@@ -118,10 +128,8 @@ impl SqsExternal {
     pub(super) async fn tag(&self, url: &str) -> Result<(), TransportError> {
         self.service.acquire_for_tags().await;
         let tag = self.service.sqs.tag_queue().queue_url(url);
-        let answer = tag
-            .tags(OWNER_TAG, self.definition.owner_tag.as_str())
-            .send()
-            .await;
+        let tag = tag.tags(OWNER_TAG, self.definition.owner_tag.as_str());
+        let answer = timed(tag.send()).await;
         self.succeeded(answer, "tag queue", name_in(url))
     }
 
@@ -132,13 +140,14 @@ impl SqsExternal {
     ) -> Result<(), TransportError> {
         self.service.acquire().await;
         let set = self.service.sqs.set_queue_attributes().queue_url(url);
-        let answer = set.set_attributes(Some(named(to))).send().await;
+        let answer = timed(set.set_attributes(Some(named(to))).send()).await;
         self.succeeded(answer, "set attributes of queue", name_in(url))
     }
 
     pub(super) async fn delete_queue(&self, url: &str) -> Result<(), TransportError> {
         self.service.acquire().await;
-        let answer = self.service.sqs.delete_queue().queue_url(url).send().await;
+        let delete = self.service.sqs.delete_queue().queue_url(url);
+        let answer = timed(delete.send()).await;
         self.succeeded(answer, "delete queue", name_in(url))
     }
 
@@ -146,8 +155,14 @@ impl SqsExternal {
     pub(super) async fn account(&self) -> Result<Option<&str>, TransportError> {
         let ask = || async {
             self.service.acquire().await;
-            match self.service.sts.get_caller_identity().send().await {
-                Ok(identity) => Ok(identity.account),
+            match timed(self.service.sts.get_caller_identity().send()).await {
+                Ok(identity) => {
+                    let (action, name) = ("report the account of", "its credentials");
+                    let account = identity.account;
+                    account
+                        .map(|account| self.checked(action, name, "account", account))
+                        .transpose()
+                }
                 // Services compatible with SQS need not know STS. One that is down, throttles or denies
                 // does know it.
                 Err(error)
@@ -160,6 +175,26 @@ impl SqsExternal {
         };
         let account = self.service.account.get_or_try_init(ask).await?;
         Ok(account.as_deref())
+    }
+
+    /// A text of the service that becomes part of statuses.
+    fn checked(
+        &self,
+        action: &str,
+        name: &str,
+        what: &str,
+        text: String,
+    ) -> Result<String, TransportError> {
+        if text.len() <= TEXT_MAX && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Ok(text);
+        }
+        Err(TransportError::Failed {
+            endpoint: self.endpoint.clone(),
+            action: format!("{action} {name}"),
+            cause: format!(
+                "the {what} in the answer is longer than {TEXT_MAX} bytes, or not printable ASCII"
+            ),
+        })
     }
 
     fn sts_error(&self, error: &StsError) -> TransportError {

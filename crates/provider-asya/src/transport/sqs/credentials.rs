@@ -11,6 +11,7 @@ use aws_sdk_sts::operation::assume_role::AssumeRoleError;
 use aws_sdk_sts::operation::assume_role_with_web_identity::AssumeRoleWithWebIdentityError;
 
 use super::codes::{DENIED, THROTTLED};
+use crate::text;
 use crate::transport::TransportError;
 
 /// Codes of STS for denied credentials, beside those of every service.
@@ -95,9 +96,9 @@ fn code_and_message(metadata: &ErrorMetadata) -> String {
     let code = metadata.code().unwrap_or("the answer has no error code");
     match metadata.message() {
         Some(message) if !message.is_empty() && !EXPIRED.contains(&code) => {
-            format!("{code}: {}", without_ids(message))
+            without_ids(&format!("{code}: {message}"))
         }
-        _ => code.to_owned(),
+        _ => text::clean(code, text::FOREIGN_MAX),
     }
 }
 
@@ -120,9 +121,9 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     })
 }
 
-/// The text on one line, with an ellipsis for each request id.
-fn without_ids(text: &str) -> String {
-    let parts = text.split_whitespace().map(|part| {
+/// The text on one line and cut, with an ellipsis for each request id.
+fn without_ids(message: &str) -> String {
+    let parts = message.split_whitespace().map(|part| {
         let bare = part.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
         let groups: Vec<usize> = bare.split('-').map(str::len).collect();
         if groups == [8, 4, 4, 4, 12] {
@@ -131,7 +132,7 @@ fn without_ids(text: &str) -> String {
             part.to_owned()
         }
     });
-    parts.collect::<Vec<_>>().join(" ")
+    text::clean(&parts.collect::<Vec<_>>().join(" "), text::FOREIGN_MAX)
 }
 
 #[cfg(test)]
@@ -212,5 +213,11 @@ mod tests {
         assert_eq!(innermost(&error), "connection refused");
         let error = metadata("InternalError", "try again", "id");
         assert_eq!(innermost(&error), "InternalError: try again");
+        let error = metadata("Internal\u{1b}Error", &"x".repeat(100_000), "id");
+        let found = innermost(&error);
+        assert!(
+            found.starts_with("Internal Error: x") && found.len() < 500,
+            "{found}"
+        );
     }
 }

@@ -6,6 +6,7 @@ use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 
 use super::codes::{DELETED_RECENTLY, DENIED, EXISTS, NOT_FOUND, THROTTLED};
 use super::{StsError, credentials};
+use crate::text;
 use crate::transport::TransportError;
 
 /// Error of one call.
@@ -86,8 +87,10 @@ pub fn from_code(code: &str, message: &str, context: CallContext) -> CallError {
     let is_about_value = code.starts_with("Invalid") && !DENIED.contains(&code);
     let cause = match (code, message) {
         ("", _) => "the answer has no error code".to_owned(),
-        (code, message) if is_about_value && !message.is_empty() => format!("{code}: {message}"),
-        (code, _) => code.to_owned(),
+        (code, message) if is_about_value && !message.is_empty() => {
+            text::clean(&format!("{code}: {message}"), text::FOREIGN_MAX)
+        }
+        (code, _) => text::clean(code, text::FOREIGN_MAX),
     };
     CallError::Transport(if DELETED_RECENTLY.contains(&code) {
         TransportError::DeletedRecently {
@@ -174,6 +177,30 @@ mod tests {
                 CallError::Transport(error) => error.to_string(),
             };
             assert!(found.starts_with(expected), "{code}: {found}");
+        }
+    }
+
+    #[test]
+    fn codes_and_messages_are_cleaned_and_cut() {
+        let context = CallContext {
+            endpoint: "sqs.us-east-1",
+            action: "create queue",
+            name: "asya-cart",
+            deleted_recently: Duration::from_secs(65),
+        };
+        let long = "x".repeat(100_000);
+        for (code, message) in [
+            ("Invalid\u{1b}[31m", "red"),
+            ("InvalidAddress", "two\nlines\u{202e}"),
+            ("InvalidAddress", long.as_str()),
+            (long.as_str(), ""),
+        ] {
+            let CallError::Transport(error) = from_code(code, message, context) else {
+                panic!("{code:?} is an error");
+            };
+            let error = error.to_string();
+            assert!(error.len() < 500, "{} bytes", error.len());
+            assert!(!error.contains(actor::hidden::is_hidden), "{error:?}");
         }
     }
 }

@@ -161,34 +161,69 @@ impl SqsExternal {
         Ok(held)
     }
 
+    /// Creates both queues. The dead-letter queue is first, because the other one names it; it is created only once it
+    /// is known that the other one does not belong to another owner, and deleted again if that was faster.
     async fn create_queues(&self) -> Result<(), TransportError> {
         self.check_credentials().await?;
+        let name = self.definition.name.as_str();
+        let look_up = self.look_up(name).await?;
+        if let Lookup::Foreign(owner) = look_up {
+            return Err(foreign(name, owner));
+        }
         let letters = self.create_dead_letter_queue().await?;
-        let desired = attributes::desired(&self.definition.queue, letters.as_deref());
-        let creation = attributes::for_creation(desired, &self.definition.name);
-        if let Some(url) = self.create_or_find(&self.definition.name, creation).await? {
-            self.service.cache_url(&self.definition.name, url);
-            self.service.confirm(&self.definition.name);
+        let arn = letters.as_ref().map(|letters| letters.arn.as_str());
+        let desired = attributes::desired(&self.definition.queue, arn);
+        let creation = attributes::for_creation(desired, name);
+        let created = self.create_or_find(name, look_up, creation).await;
+        if let (Err(TransportError::Foreign { .. }), Some(letters)) = (&created, &letters)
+            && letters.is_created
+        {
+            self.delete_if_empty(&letters.url).await;
+        }
+        if let Some(found) = created? {
+            self.service.cache_url(name, found.url);
+            self.service.confirm(name);
         }
         Ok(())
     }
 
-    /// Creates or finds the dead-letter queue, where dead-lettering is on; its ARN. None while it is not
-    /// visible, which it must be before a queue may name it; the next full observation finds that drift.
-    async fn create_dead_letter_queue(&self) -> Result<Option<String>, TransportError> {
+    /// Deletes a queue that was created in vain.
+    async fn delete_if_empty(&self, url: &str) {
+        let deleted = async {
+            let found = self.attributes(url).await?;
+            if found.as_ref().and_then(held) == Some(0) {
+                self.delete_queue(url).await?;
+            }
+            Ok::<_, TransportError>(())
+        };
+        if let Err(error) = deleted.await {
+            tracing::info!(url, %error, "cannot delete a dead-letter queue that was created in vain");
+        }
+    }
+
+    /// Creates or finds the dead-letter queue, where dead-lettering is on. None while it is not visible, which it
+    /// must be before a queue may name it; the next full observation finds that drift.
+    async fn create_dead_letter_queue(&self) -> Result<Option<DeadLetters>, TransportError> {
         if !self.definition.queue.dead_letter.enabled {
             return Ok(None);
         }
         let name = self.dead_letter_name();
         let attributes = attributes::for_dead_letter_queue(&name);
-        let Some(url) = self.create_or_find(&name, attributes).await? else {
+        let look_up = self.look_up(&name).await?;
+        let Some(Found { url, is_created }) =
+            self.create_or_find(&name, look_up, attributes).await?
+        else {
             return Ok(None);
         };
         let Some(found) = self.attributes(&url).await? else {
             return Ok(None);
         };
         match attributes::arn(&found) {
-            Some(arn) => Ok(Some(arn.to_owned())),
+            Some(arn) => Ok(Some(DeadLetters {
+                arn: arn.to_owned(),
+                url,
+                is_created,
+            })),
             None => Err(TransportError::Failed {
                 endpoint: self.endpoint.clone(),
                 action: format!("read queue {name}"),
@@ -197,7 +232,7 @@ impl SqsExternal {
         }
     }
 
-    /// Creates a queue with our owner tag, or finds ours; its URL once it is visible.
+    /// Creates a queue with our owner tag where it is missing by `look_up`, or takes ours, once it is visible.
     ///
     /// An existing queue is not created again: that would succeed for another owner's queue too, and some
     /// services would even overwrite its tags. The owner tag is read back in any case, since another
@@ -205,10 +240,11 @@ impl SqsExternal {
     async fn create_or_find(
         &self,
         name: &str,
+        mut look_up: Lookup,
         with: Attributes,
-    ) -> Result<Option<String>, TransportError> {
-        let mut look_up = self.look_up(name).await?;
-        if look_up == Lookup::Missing {
+    ) -> Result<Option<Found>, TransportError> {
+        let is_created = look_up == Lookup::Missing;
+        if is_created {
             let Some(url) = self.create_queue(name, with).await? else {
                 return Ok(None);
             };
@@ -221,12 +257,9 @@ impl SqsExternal {
             };
         }
         match look_up {
-            Lookup::Ours(url) => Ok(Some(url)),
+            Lookup::Ours(url) => Ok(Some(Found { url, is_created })),
             Lookup::Hidden(_) | Lookup::Missing => Ok(None),
-            Lookup::Foreign(owner) => Err(TransportError::Foreign {
-                name: name.to_owned(),
-                owner: owner.unwrap_or_else(|| "nobody".to_owned()),
-            }),
+            Lookup::Foreign(owner) => Err(foreign(name, owner)),
         }
     }
 
@@ -240,7 +273,8 @@ impl SqsExternal {
             None => return Ok(()),
         }
         let letters = self.create_dead_letter_queue().await?;
-        let desired = attributes::desired(&self.definition.queue, letters.as_deref());
+        let arn = letters.as_ref().map(|letters| letters.arn.as_str());
+        let desired = attributes::desired(&self.definition.queue, arn);
         let Some(found) = self.attributes(&url).await? else {
             return Ok(());
         };
@@ -329,6 +363,28 @@ impl SqsExternal {
 
     fn forget(&self) {
         self.service.forget_url(&self.definition.name);
+    }
+}
+
+/// A queue of ours.
+struct Found {
+    url: String,
+    /// True if it was missing before.
+    is_created: bool,
+}
+
+/// Our dead-letter queue.
+struct DeadLetters {
+    arn: String,
+    url: String,
+    /// True if it was missing before.
+    is_created: bool,
+}
+
+fn foreign(name: &str, owner: Option<String>) -> TransportError {
+    TransportError::Foreign {
+        name: name.to_owned(),
+        owner: owner.unwrap_or_else(|| "nobody".to_owned()),
     }
 }
 

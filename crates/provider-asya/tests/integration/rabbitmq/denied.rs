@@ -1,6 +1,7 @@
 //! Creations that the broker denies in the middle.
 
 use super::{BROKER, COUNTING, wanted};
+use crate::rig;
 use crate::rig::rabbitmq::{RabbitMq, login};
 use provider_asya::transport::ExternalQueue as _;
 use provider_asya::transport::rabbitmq::Broker;
@@ -50,5 +51,41 @@ fn a_creation_whose_policy_is_denied_leaves_nothing() {
     BROKER.run(async |broker| {
         let limited = limited_user(broker, "no-policy", "management", ".*").await;
         denied_creation_leaves_nothing(broker, &limited, "asya-no-policy").await;
+    });
+}
+
+/// The answer to the first attempt was lost, so the second one finds the queue of the first one.
+#[test]
+fn a_second_attempt_that_is_denied_leaves_nothing_of_the_first_one() {
+    BROKER.run(async |broker| {
+        let limited = limited_user(broker, "second", "policymaker", "^asya-second").await;
+        for (name, owner, messages, is_left) in [
+            ("asya-second-empty", "east/shop/asya-second-empty", 0, false),
+            ("asya-second-used", "east/shop/asya-second-used", 1, true),
+            (
+                "asya-second-foreign",
+                "west/shop/asya-second-foreign",
+                0,
+                true,
+            ),
+        ] {
+            let mut denied = wanted(name, "east");
+            denied.queue.exchange = format!("exchange-of-{name}");
+            let path = ["queues", "/", name];
+            let arguments = json!({"x-queue-type": "quorum", "x-asya-owner": owner});
+            let body = json!({"durable": true, "arguments": arguments});
+            broker.api.put(&path, &body).await.unwrap();
+            if messages > 0 {
+                // By the default exchange, which needs no binding.
+                assert!(broker.publish("amq.default", name).await);
+            }
+            rig::until("messages are counted", || async {
+                let counted = broker.read(&path).await["messages"] == json!(messages);
+                counted.then_some(())
+            })
+            .await;
+            limited.queue(denied).unwrap().create().await.unwrap_err();
+            assert_eq!(broker.has(&path).await, is_left, "{name}");
+        }
     });
 }

@@ -1,6 +1,7 @@
 //! Queues on a real RabbitMQ, through the interface of transports.
 
 mod denied;
+mod kept_queues;
 mod lists;
 mod retry_queues;
 mod shared_policies;

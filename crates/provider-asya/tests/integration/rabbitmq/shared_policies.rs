@@ -22,7 +22,8 @@ pub(super) async fn make_vhost(broker: &RabbitMq, vhost: &str) {
     api.put(&path, &rights).await.unwrap();
 }
 
-/// A queue of `owner` with the limit of the shared policy.
+/// A queue of `owner` with the limit of the shared policy. Its config records nothing, and has queues from before
+/// records existed.
 pub(super) fn sharing(vhost: &str, name: &str, owner: &str) -> QueueDefinition {
     let mut definition = wanted(name, owner);
     vhost.clone_into(&mut definition.queue.vhost);
@@ -32,6 +33,7 @@ pub(super) fn sharing(vhost: &str, name: &str, owner: &str) -> QueueDefinition {
         queue_names: "asya-*".to_owned(),
         max_receive_count: 3,
         records: BTreeMap::new(),
+        may_predate_records: true,
     });
     definition
 }
@@ -396,21 +398,30 @@ fn a_foreign_policy_with_the_shared_name_survives_create_update_and_delete() {
 }
 
 #[test]
-fn a_shared_policy_from_before_records_is_the_providers_if_it_is_equal() {
+fn an_equal_shared_policy_is_the_providers_only_where_queues_predate_records() {
     BROKER.run(async |broker| {
+        let other = shared_body(&[("definition", json!({"delivery-limit": 7}))]);
         let cases = [
-            ("before-equal", shared_body(&[]), PolicyOrigin::Provider),
             (
-                "before-other",
-                shared_body(&[("definition", json!({"delivery-limit": 7}))]),
+                "before-equal",
+                shared_body(&[]),
+                true,
+                PolicyOrigin::Provider,
+            ),
+            ("before-other", other, true, PolicyOrigin::Foreign),
+            (
+                "equal-without-queues",
+                shared_body(&[]),
+                false,
                 PolicyOrigin::Foreign,
             ),
         ];
-        for (vhost, existing, expected) in cases {
+        for (vhost, existing, may_predate, expected) in cases {
             make_vhost(broker, vhost).await;
             let path = ["policies", vhost, SHARED];
             broker.api.put(&path, &existing).await.unwrap();
-            let old = sharing(vhost, "asya-old", "east");
+            let mut old = sharing(vhost, "asya-old", "east");
+            old.shared.as_mut().unwrap().may_predate_records = may_predate;
             create(broker, &old).await;
             // Nothing is in memory after a restart.
             let observed = external(broker, &old);
@@ -430,9 +441,9 @@ fn a_shared_policy_from_before_records_is_the_providers_if_it_is_equal() {
             update(broker, &changed).await;
             let limit = broker.read(&path).await["definition"]["delivery-limit"].clone();
             let wanted = if expected == PolicyOrigin::Provider {
-                9
+                json!(9)
             } else {
-                7
+                existing["definition"]["delivery-limit"].clone()
             };
             assert_eq!(limit, wanted, "{vhost}");
         }

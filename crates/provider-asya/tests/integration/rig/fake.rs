@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -30,6 +31,14 @@ impl Server {
     where
         A: Fn(&str, &Parts, &[u8]) -> Answer + Send + Sync + 'static,
     {
+        Self::start_slow(Duration::ZERO, answer).await
+    }
+
+    /// Starts a server that answers so, each request after a time.
+    pub async fn start_slow<A>(after: Duration, answer: A) -> Self
+    where
+        A: Fn(&str, &Parts, &[u8]) -> Answer + Send + Sync + 'static,
+    {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound listener");
         let endpoint = format!("http://{address}");
@@ -43,6 +52,7 @@ impl Server {
                         let (endpoint, answer) = shared.as_ref();
                         let (parts, body) = request.into_parts();
                         let body = body.collect().await.map(Collected::to_bytes);
+                        tokio::time::sleep(after).await;
                         Ok::<_, Infallible>(answer(endpoint, &parts, &body.unwrap_or_default()))
                     }
                 });

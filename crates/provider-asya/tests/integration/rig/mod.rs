@@ -14,6 +14,7 @@ pub mod black_hole;
 pub mod cases;
 pub mod certificates;
 pub mod fake;
+pub mod fake_broker;
 pub mod fake_sqs;
 pub mod fake_sts;
 pub mod health_fixture;

@@ -3,14 +3,14 @@
 use actor::queue::Location;
 use serde_json::{Map, Value, json};
 
+use super::bindings::Bindings;
 use super::definition::{
     DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, QueueDefinition, Version, owner, policy_name,
 };
-use super::foreign_policies::ForeignPolicy;
 use super::policies::PolicySlot;
 use super::retry_queues::RetryQueue;
 use crate::counters::Counters;
-use crate::transport::{Drift, ObservedQueue, Ownership};
+use crate::transport::{Drift, ObservedQueue, Ownership, owner_in_message};
 
 /// Objects of a queue that a full observation reads.
 #[derive(Debug, Clone, Default)]
@@ -18,13 +18,13 @@ pub(super) struct RelatedObjects {
     /// The exchange, where it exists.
     pub(super) exchange: Option<Value>,
     /// Bindings from the exchange to the queue.
-    pub(super) bindings: Vec<Value>,
+    pub(super) bindings: Bindings,
     /// The policy of its own.
     pub(super) policy: PolicySlot,
     /// Settings that this policy must have: empty if a shared policy has them.
     pub(super) own_policy: Map<String, Value>,
-    /// Names of foreign policies that match the queue.
-    pub(super) foreign_policies: Vec<String>,
+    /// Name of the first foreign policy that matches the queue.
+    pub(super) foreign_policy: Option<String>,
     /// The dead-letter queue, where it exists.
     pub(super) dead_letter_queue: Option<Value>,
     /// The policy of its own.
@@ -32,7 +32,7 @@ pub(super) struct RelatedObjects {
     /// Settings that this policy must have: empty if a shared policy has them.
     pub(super) dead_letter_own_policy: Map<String, Value>,
     /// Bindings from its exchange to it.
-    pub(super) dead_letter_bindings: Vec<Value>,
+    pub(super) dead_letter_bindings: Bindings,
     /// Retry queues that are desired or recorded.
     pub(super) retry_queues: Vec<RetryQueue>,
 }
@@ -46,7 +46,7 @@ pub(super) fn observed(
     related: Option<&RelatedObjects>,
 ) -> ObservedQueue {
     let mut observed = ObservedQueue {
-        owner: ownership(queue, related),
+        owner: ownership(definition, queue, related),
         location,
         counters: counters(queue),
         consumers: queue["consumers"].as_u64(),
@@ -85,17 +85,20 @@ pub(super) fn observed(
 }
 
 /// Owner of a queue. An adopted queue cannot get an argument any more, so its bindings have the tag.
-fn ownership(queue: &Value, related: Option<&RelatedObjects>) -> Ownership {
+fn ownership(
+    definition: &QueueDefinition,
+    queue: &Value,
+    related: Option<&RelatedObjects>,
+) -> Ownership {
     if let Some(owner) = owner(queue) {
-        return Ownership::OwnedBy(owner.to_owned());
+        let ours = definition.owner_tag.as_str();
+        return Ownership::OwnedBy(owner_in_message(owner.to_owned(), ours));
     }
     let Some(related) = related else {
         return Ownership::Unread;
     };
-    let of_binding = related.bindings.iter().find_map(owner);
-    of_binding.map_or(Ownership::Unowned, |owner| {
-        Ownership::OwnedBy(owner.to_owned())
-    })
+    let of_binding = related.bindings.owner.clone();
+    of_binding.map_or(Ownership::Unowned, Ownership::OwnedBy)
 }
 
 /// Messages in a queue; none while the broker has not counted them.
@@ -223,8 +226,8 @@ fn policy_drift(
     queue: &str,
     desired: &Map<String, Value>,
 ) -> Option<Drift> {
-    let body = definition.policy_body(queue, desired);
     let name = slot.name.clone().unwrap_or_else(|| policy_name(queue));
+    let body = definition.policy_body(queue, &name, desired);
     let what = format!("policy {name:?}");
     let Some(policy) = &slot.ours else {
         return match (&slot.name, desired.is_empty() || slot.is_satisfied) {
@@ -264,12 +267,7 @@ fn shadow(definition: &QueueDefinition, applied: &str, related: &RelatedObjects)
         ));
     }
     let in_our_names = related.policy.foreign.iter();
-    let in_our_names = in_our_names.filter_map(ForeignPolicy::read);
-    let in_our_names = in_our_names.filter(|policy| policy.matches(&definition.name));
-    let mut foreign: Vec<String> = in_our_names.map(|policy| policy.name).collect();
-    foreign.extend_from_slice(&related.foreign_policies);
-    foreign.sort_unstable();
-    let other = foreign.first()?;
+    let other = in_our_names.chain(&related.foreign_policy).min()?;
     Some(format!(
         "policy {own:?} applies to queue {:?} in place of {other:?}, whose settings do not apply to it",
         definition.name
@@ -306,7 +304,7 @@ fn related_drift(definition: &QueueDefinition, related: &RelatedObjects) -> Vec<
                 "absent",
                 format!("queue {name:?}"),
             ));
-        } else if !is_bound(&related.dead_letter_bindings, &name, definition) {
+        } else if !related.dead_letter_bindings.our_keys.contains(&name) {
             drift.push(Drift::settable(
                 "deadLetter",
                 "unbound",
@@ -331,15 +329,7 @@ pub(super) fn missing_keys<'a>(
         .queue
         .routing_keys
         .iter()
-        .filter(|key| !is_bound(&related.bindings, key, definition))
-}
-
-/// Returns whether there is a binding of ours with this key.
-fn is_bound(bindings: &[Value], key: &str, definition: &QueueDefinition) -> bool {
-    bindings.iter().any(|binding| {
-        binding["routing_key"] == json!(key)
-            && owner(binding) == Some(definition.owner_tag.as_str())
-    })
+        .filter(|key| !related.bindings.our_keys.contains(*key))
 }
 
 /// Messages that deletion would lose; none while a part is unknown.

@@ -34,7 +34,7 @@ fn queue() -> Value {
 }
 
 fn policy(name: &str, queue: &str, definition: &Map<String, Value>) -> Value {
-    let mut policy = cart().policy_body(queue, definition);
+    let mut policy = cart().policy_body(queue, name, definition);
     policy["name"] = json!(name);
     policy
 }
@@ -50,10 +50,15 @@ fn slot(policy: Value) -> PolicySlot {
 /// Its related objects, in sync.
 fn related() -> RelatedObjects {
     let definition = cart();
-    let binding = |key: &str| definition.binding_body(key);
+    let bound = |keys: &[&str]| Bindings {
+        owner: Some("east/shop/cart".to_owned()),
+        has_ours: true,
+        our_keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        is_bound: true,
+    };
     RelatedObjects {
         exchange: Some(json!({"type": "topic", "durable": true})),
-        bindings: vec![binding("cart"), binding("asya-cart")],
+        bindings: bound(&["cart", "asya-cart"]),
         policy: slot(policy(
             "asya-asya-cart",
             "asya-cart",
@@ -61,7 +66,7 @@ fn related() -> RelatedObjects {
         )),
         own_policy: definition.policy_definition(VERSION, &json!({})),
         dead_letter_own_policy: Map::new(),
-        foreign_policies: Vec::new(),
+        foreign_policy: None,
         retry_queues: Vec::new(),
         dead_letter_queue: Some(json!({
             "arguments": {OWNER_ARGUMENT: "east/shop/cart"}, "messages": 4})),
@@ -69,7 +74,7 @@ fn related() -> RelatedObjects {
             name: Some("asya-asya-cart-dlq".to_owned()),
             ..PolicySlot::default()
         },
-        dead_letter_bindings: vec![binding("asya-cart-dlq")],
+        dead_letter_bindings: bound(&["asya-cart-dlq"]),
     }
 }
 
@@ -207,13 +212,13 @@ fn drift_is_found_with_its_kind() {
         ),
         (
             "a missing binding",
-            |_, related| drop(related.bindings.pop()),
+            |_, related| drop(related.bindings.our_keys.pop_last()),
             "binding",
             DriftKind::Settable,
         ),
         (
             "the binding of another",
-            |_, related| related.bindings[0]["arguments"] = json!({}),
+            |_, related| drop(related.bindings.our_keys.pop_first()),
             "binding",
             DriftKind::Settable,
         ),
@@ -240,7 +245,7 @@ fn drift_is_found_with_its_kind() {
         ),
         (
             "an unbound dead-letter queue",
-            |_, related| related.dead_letter_bindings.clear(),
+            |_, related| related.dead_letter_bindings = Bindings::default(),
             "deadLetter",
             DriftKind::Settable,
         ),
@@ -280,13 +285,13 @@ fn shadowing_policies_are_named() {
     );
 
     let mut related = related();
-    related.foreign_policies = vec!["all".to_owned()];
+    related.foreign_policy = Some("all".to_owned());
     let found = observe(&queue(), Some(&related)).shadowed.unwrap();
     assert!(
         found.contains("in place of \"all\", whose settings do not apply"),
         "{found}"
     );
-    related.foreign_policies.clear();
+    related.foreign_policy = None;
     assert_eq!(observe(&queue(), Some(&related)).shadowed, None);
 }
 
@@ -300,7 +305,7 @@ fn an_adopted_queue_has_its_owner_tag_at_its_bindings() {
         Ownership::OwnedBy("east/shop/cart".to_owned())
     );
     let unbound = RelatedObjects {
-        bindings: Vec::new(),
+        bindings: Bindings::default(),
         ..related()
     };
     assert_eq!(observe(&queue, Some(&unbound)).owner, Ownership::Unowned);
@@ -326,11 +331,13 @@ fn a_broker_without_statistics_shows_no_policy_and_no_drift() {
 #[test]
 fn foreign_policies_under_our_names_are_no_drift_unless_no_name_is_free() {
     let mut related = related();
-    let mut foreign = policy("asya-asya-cart", "", &Map::new());
-    foreign["pattern"] = json!("^asya-");
-    let [_, other] = cart().policy_names("asya-cart");
-    related.policy.name = Some(other.clone());
-    related.policy.foreign = vec![foreign];
+    let [preferred, other] = cart().policy_names("asya-cart");
+    let desired = cart().policy_definition(VERSION, &json!({}));
+    related.policy = slot(policy(&other, "asya-cart", &desired));
+    related.policy.foreign = vec![preferred];
+    let mut queue = queue();
+    queue["policy"] = json!(other);
+    let queue = || queue.clone();
     let observed = observe(&queue(), Some(&related));
     assert_eq!(observed.drift, []);
     assert_eq!(observed.policies, Some(vec![other]));

@@ -19,12 +19,14 @@ use prometheus_client::metrics::counter::Counter;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::answer::{AnswerBody, Reader};
+use super::answer::AnswerBody;
+pub use super::answer::Reader;
 use super::connector::connector;
 use super::limited_json;
+use super::limited_object::{self, Fields};
 use crate::text;
-use crate::transport::TransportError;
 use crate::transport::limit::{Rate, RateLimit};
+use crate::transport::{TransportError, call_times};
 
 /// Characters that are percent-encoded in a path segment.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -138,15 +140,29 @@ impl Api {
         }
     }
 
+    /// This client, whose large answers are read by `reader`, one at a time.
+    #[must_use]
+    pub fn reading_with(self, reader: Reader) -> Self {
+        Self { reader, ..self }
+    }
+
     /// URL of the API, without a slash at the end.
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    /// Reads the object or list at a path.
+    /// Reads the object at a path, with the fields that the provider reads.
+    pub(super) async fn read(&self, path: &[&str]) -> Result<Answer, TransportError> {
+        let action = format!("read {}", path.join(" "));
+        self.call(Method::GET, path, None, action, Fields::Read)
+            .await
+    }
+
+    /// Reads the object or list at a path with every field, for other programs than the provider.
     pub async fn get(&self, path: &[&str]) -> Result<Answer, TransportError> {
         let action = format!("read {}", path.join(" "));
-        self.call(Method::GET, path, None, action).await
+        self.call(Method::GET, path, None, action, Fields::All)
+            .await
     }
 
     /// Reads a list, and passes each of its objects to `visit` until that breaks; no object where it does
@@ -165,7 +181,7 @@ impl Api {
             let parsed = limited_json::parse_list(&body, visit);
             return parsed.map_err(|error| self.failed(action, error));
         }
-        self.interpret(&Method::GET, status, &body, action)
+        self.interpret(&Method::GET, status, &body, action, Fields::Read)
             .map(drop)
     }
 
@@ -187,7 +203,7 @@ impl Api {
             let uri = format!("{}{query}", encoded(&["queues", vhost]));
             let (status, body) = self.exchange_at(&Method::GET, &uri, None, LIST_MAX).await?;
             if !status.is_success() {
-                self.interpret(&Method::GET, status, &body, action)?;
+                self.interpret(&Method::GET, status, &body, action, Fields::Read)?;
                 return Ok(Search::NotFound);
             }
             let mut found = None;
@@ -229,19 +245,28 @@ impl Api {
     /// Declares the object at a path; returns whether it existed before.
     pub async fn declare(&self, path: &[&str], body: &Value) -> Result<Answer, TransportError> {
         let action = format!("write {}", path.join(" "));
-        self.call(Method::PUT, path, Some(body), action).await
+        self.call(Method::PUT, path, Some(body), action, Fields::Read)
+            .await
     }
 
     /// Adds to the list at a path; [`Answer::NotFound`] where its parent does not exist.
+    pub(super) async fn add(&self, path: &[&str], body: &Value) -> Result<Answer, TransportError> {
+        let action = format!("add to {}", path.join(" "));
+        self.call(Method::POST, path, Some(body), action, Fields::Read)
+            .await
+    }
+
+    /// Posts to a path, and returns every field of the answer, for other programs than the provider.
     pub async fn post(&self, path: &[&str], body: &Value) -> Result<Answer, TransportError> {
         let action = format!("add to {}", path.join(" "));
-        self.call(Method::POST, path, Some(body), action).await
+        self.call(Method::POST, path, Some(body), action, Fields::All)
+            .await
     }
 
     /// Deletes the object at a path, where it exists.
     pub async fn delete(&self, path: &[&str]) -> Result<(), TransportError> {
         let action = format!("delete {}", path.join(" "));
-        self.call(Method::DELETE, path, None, action)
+        self.call(Method::DELETE, path, None, action, Fields::Read)
             .await
             .map(drop)
     }
@@ -252,7 +277,8 @@ impl Api {
         let uri = format!("{}?if-unused=true", encoded(path));
         let method = Method::DELETE;
         let (status, body) = self.exchange_at(&method, &uri, None, ANSWER_MAX).await?;
-        self.interpret(&method, status, &body, action).map(drop)
+        self.interpret(&method, status, &body, action, Fields::Read)
+            .map(drop)
     }
 
     async fn call(
@@ -261,9 +287,10 @@ impl Api {
         path: &[&str],
         body: Option<&Value>,
         action: String,
+        fields: Fields,
     ) -> Result<Answer, TransportError> {
         let (status, body) = self.exchange(&method, path, body, ANSWER_MAX).await?;
-        self.interpret(&method, status, &body, action)
+        self.interpret(&method, status, &body, action, fields)
     }
 
     /// Sends a request; status and body of the answer.
@@ -295,6 +322,14 @@ impl Api {
             .body(Full::new(body))
             .map_err(|error| self.unreachable(&error))?;
         self.rate.acquire().await;
+        call_times::timed(self.send(request, answer_max)).await
+    }
+
+    async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+        answer_max: usize,
+    ) -> Result<(StatusCode, AnswerBody), TransportError> {
         let response = tokio::time::timeout(self.time_limit, self.client.request(request));
         let response = response.await.map_err(|_| TransportError::Unreachable {
             endpoint: self.endpoint.clone(),
@@ -315,9 +350,10 @@ impl Api {
         status: StatusCode,
         body: &[u8],
         action: String,
+        fields: Fields,
     ) -> Result<Answer, TransportError> {
-        let parsed = limited_json::parse(body);
-        if let Err(error @ limited_json::Error::TooManyValues) = parsed {
+        let parsed = limited_object::parse(body, fields);
+        if let Err(error @ limited_json::Error::TooLarge { .. }) = parsed {
             return Err(self.failed(action, error));
         }
         let json = parsed.ok();
@@ -405,95 +441,4 @@ fn one_line(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn api() -> Api {
-        let login = Login {
-            endpoint: "http://broker:15672/",
-            username: "guest",
-            password: "s3cret",
-            authorities: None,
-        };
-        Api::new(&login, Duration::from_secs(1)).unwrap()
-    }
-
-    #[test]
-    fn names_are_percent_encoded() {
-        let cases: [(&[&str], &str); 4] = [
-            (&["queues", "/", "asya-cart"], "/queues/%2F/asya-cart"),
-            (&["queues", "v/x", "a b"], "/queues/v%2Fx/a%20b"),
-            (&["queues", "%2F", "ä?#"], "/queues/%252F/%C3%A4%3F%23"),
-            (&["policies", "v.x_y~z", "q"], "/policies/v.x_y~z/q"),
-        ];
-        for (path, expected) in cases {
-            assert_eq!(encoded(path), expected);
-        }
-    }
-
-    #[test]
-    fn only_the_api_itself_answers_not_found() {
-        let read = |status: u16, body: &str| {
-            let status = StatusCode::from_u16(status).unwrap();
-            api().interpret(
-                &Method::GET,
-                status,
-                body.as_bytes(),
-                "read queue".to_owned(),
-            )
-        };
-        let own = r#"{"error":"Object Not Found","reason":"Not Found"}"#;
-        assert_eq!(read(404, own), Ok(Answer::NotFound));
-        assert_eq!(read(201, ""), Ok(Answer::Created));
-        assert_eq!(read(204, ""), Ok(Answer::Ok(Value::Null)));
-        let cases = [
-            (
-                404,
-                "<html>no route</html>",
-                "http://broker:15672 failed to read queue: HTTP status 404",
-            ),
-            (
-                404,
-                r#"{"error":"not_found"}"#,
-                "http://broker:15672 failed to read queue: not_found (HTTP status 404)",
-            ),
-            (
-                404,
-                "{}",
-                "http://broker:15672 failed to read queue: HTTP status 404",
-            ),
-            (
-                200,
-                "<html>login</html>",
-                "http://broker:15672 failed to read queue: the answer is not JSON: is this the management API?",
-            ),
-            (
-                401,
-                r#"{"error":"not_authorized","reason":"Login failed"}"#,
-                "http://broker:15672 denies read queue: Login failed (HTTP status 401)",
-            ),
-            (
-                400,
-                r#"{"error":"bad_request","reason":"inequivalent\n arg"}"#,
-                "http://broker:15672 refuses to read queue: inequivalent arg (HTTP status 400)",
-            ),
-            (
-                503,
-                "",
-                "http://broker:15672 failed to read queue: HTTP status 503",
-            ),
-            (
-                429,
-                "",
-                "http://broker:15672 throttles calls to read queue: it is retried",
-            ),
-        ];
-        for (status, body, expected) in cases {
-            assert_eq!(
-                read(status, body).unwrap_err().to_string(),
-                expected,
-                "{status} {body}"
-            );
-        }
-    }
-}
+mod tests;
