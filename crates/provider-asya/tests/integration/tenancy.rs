@@ -22,6 +22,10 @@ use crate::rig::{self, Shared};
 
 /// Namespace of the objects.
 const NAMESPACE: &str = "tenant";
+/// A namespace that exists before any queue, and whose name another template has.
+const OTHER_BY_TEMPLATE: &str = "asya-tenant";
+/// A longer namespace that exists before any queue.
+const OTHER_LONGER: &str = "tenant-us";
 
 static FIXTURE: Shared<Fixture> =
     Shared::new("foreign virtual hosts, exchanges and regions", || {
@@ -53,6 +57,10 @@ impl Fixture {
         let live = Server::start(move |_, request, body| of_server.answer(request, body)).await;
         make_namespace(&provider.client, PROVIDER_NAMESPACE).await;
         provider.make_namespace(NAMESPACE).await;
+        // The provider caches the list of namespaces for some seconds.
+        for other in [OTHER_BY_TEMPLATE, OTHER_LONGER] {
+            provider.make_namespace(other).await;
+        }
         let configs: Api<ClusterProviderConfig> = Api::all(provider.client.clone());
         let secrets = Some(PROVIDER_NAMESPACE);
         let specs = [
@@ -147,10 +155,8 @@ fn a_foreign_region_is_refused_before_any_call() {
 #[test]
 fn a_name_of_another_namespace_by_another_template_is_refused_before_any_call() {
     FIXTURE.run_alone(async |fixture| {
-        let other = format!("asya-{NAMESPACE}");
-        fixture.provider.make_namespace(&other).await;
-        let text = format!("it belongs to namespace \"{other}\"");
-        let name = format!("{other}-cart");
+        let text = format!("it belongs to namespace {OTHER_BY_TEMPLATE:?}");
+        let name = format!("{OTHER_BY_TEMPLATE}-cart");
         let settings = rabbitmq("/", "asya-tenant");
         fixture.refuses(&name, "templates", settings, &text).await;
     });
@@ -187,11 +193,10 @@ fn a_newer_namespace_takes_no_live_queue_from_another_one() {
 #[test]
 fn a_forged_record_allows_no_name_of_another_namespace() {
     FIXTURE.run_alone(async |fixture| {
-        fixture.provider.make_namespace("tenant-us").await;
-        let name = "live-tenant-us-cart";
+        let name = &*format!("live-{OTHER_LONGER}-cart");
         let settings = rabbitmq("/", "live-tenant");
         fixture.make(name, "live", settings).await;
-        let text = "it belongs to namespace \"tenant-us\"";
+        let text = &format!("it belongs to namespace {OTHER_LONGER:?}");
         let queues = &fixture.queues;
         queues.until_condition(name, SYNCED, "False", text).await;
         let forged = json!({"status": {"atProvider": {"name": name, "ownerID": "east",
