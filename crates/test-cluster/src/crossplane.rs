@@ -101,6 +101,7 @@ impl Crossplane {
         let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
         write_secret(&secrets, "crossplane-tls-client", &dir.join("client")).await;
         let [port, metrics] = ports::reserve();
+        let flags = if knows(flags) { flags } else { &[] };
         let mut command = command(kubeconfig, dir);
         command
             .args(["core", "start"])
@@ -255,6 +256,16 @@ async fn initialise(kubeconfig: &Path, dir: &Path) {
     .await;
 }
 
+/// Returns whether this core has the flags: 2.0 and 2.1 have no circuit breaker.
+fn knows(flags: &[&str]) -> bool {
+    let mut help = Command::new(components::program("crossplane-core"));
+    let help = help.args(["core", "start", "--help"]).output();
+    let help = help.expect("core prints its flags").stdout;
+    let help = String::from_utf8_lossy(&help);
+    let mut names = flags.iter().filter(|flag| flag.starts_with("--"));
+    names.all(|name| help.contains(name))
+}
+
 /// Variables and no flags: the flags have odd names.
 fn command(kubeconfig: &Path, dir: &Path) -> Command {
     let mut command = Command::new(components::program("crossplane-core"));
@@ -268,6 +279,8 @@ fn command(kubeconfig: &Path, dir: &Path) -> Command {
         .env("TLS_CLIENT_CERTS_DIR", dir.join("client"))
         .env("XPKG_CACHE_DIR", dir.join("xpkg"))
         .env("XFN_CACHE_DIR", dir.join("xfn"))
+        // Until 2.1 it has another name.
+        .env("WEBHOOK_ENABLED", "false")
         .env("ENABLE_WEBHOOKS", "false");
     command
 }

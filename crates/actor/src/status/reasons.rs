@@ -85,6 +85,7 @@ pub const REASONS: &[(ConditionType, &[Reason])] = conditions! {
         False KindNotServed: "the target's kind is no longer served", "install its CRD";
         False NoWorkload: "the target has no workload any more", "read the target's own status";
         Unknown TargetNotResolved: "the target is not found yet", "read `TargetResolved`";
+        Unknown WatchForbidden: "the provider may not watch pods, workloads or scalers", "apply `install/provider-asya/rbac.yaml`";
     }
     ScalingReady {
         True Available: "KEDA scales the workload", "";

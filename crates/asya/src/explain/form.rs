@@ -44,9 +44,10 @@ pub fn table(explanation: &Explanation, width: Option<usize>, all: bool) -> Stri
     if !explanation.fields.is_empty() {
         let fields = explanation.fields.iter().map(|field| {
             let path = field.path.to_string();
-            let origin = match field.is_replaced {
-                true => format!("{}, replaced by the template", field.origin),
-                false => field.origin.to_string(),
+            let origin = if field.is_replaced {
+                format!("{}, replaced by the template", field.origin)
+            } else {
+                field.origin.to_string()
             };
             cells([path, origin, shown(&field.value)])
         });

@@ -129,8 +129,9 @@ const CASES: [(&str, &[&str], &str); 10] = [
 fn parts_are_printed_in_the_order_of_application() {
     let folder = Folder::with(&[]);
     for (arguments, expected, reason) in CASES {
-        let documents = folder.run(arguments).rendered();
-        assert_eq!(names(&documents), expected, "{reason}: {arguments}");
+        let run = folder.run(arguments);
+        assert_eq!(run.code, 0, "{arguments}: {}", run.stderr);
+        assert_eq!(names(&run.documents()), expected, "{reason}: {arguments}");
     }
 }
 
@@ -143,7 +144,7 @@ fn the_provider_has_the_strategy_recreate_or_leader_election() {
         "install --transport sqs --with-defaults --registry registry.example.org/asya --version 9.9.9",
     ];
     for arguments in cases {
-        let documents = Folder::with(&[]).run(arguments).rendered();
+        let documents = Folder::with(&[]).run(arguments).documents();
         let is_named = |object: &&Value, kind: &str, name: &str| {
             object["kind"] == kind && object["metadata"]["name"] == name
         };

@@ -11,6 +11,7 @@ mod diff;
 mod diff_of_cluster;
 mod diff_of_versions;
 mod explain;
+mod explain_code;
 mod explain_rendered;
 mod graph;
 mod hidden;

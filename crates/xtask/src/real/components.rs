@@ -54,10 +54,17 @@ impl Part {
 
 /// A build from the module registry does not know its own version, and core without one refuses
 /// every package that asks for a range of Crossplane versions.
-const CROSSPLANE_VERSION: &[(&str, &str)] = &[(
-    "github.com/crossplane/crossplane-runtime/v2/pkg/version.version",
-    "{version}",
-)];
+const CROSSPLANE_VERSION: &[(&str, &str)] = &[
+    (
+        "github.com/crossplane/crossplane-runtime/v2/pkg/version.version",
+        "{version}",
+    ),
+    // Its place until 2.2. The linker ignores what is not there.
+    (
+        "github.com/crossplane/crossplane/v2/internal/version.version",
+        "{version}",
+    ),
+];
 
 /// The API server reports this version, and clients decide by it what it can do.
 const KUBERNETES_VERSION: &[(&str, &str)] =
