@@ -3,6 +3,7 @@
 use actor::health;
 use actor::status::StatusReason;
 use function_kit::{Call, value};
+use function_proto::v1::Capability;
 use serde::Deserialize;
 
 use crate::status_reason;
@@ -18,10 +19,10 @@ use crate::status_reason;
 pub struct Input {
     /// Seconds until the next reconcile while the actor is created, updated or scaled. 0: never.
     /// Default: 120 while the provider watches the actor's EnvironmentConfigs or has yet to report whether
-    /// it does, else 15; 15 also while it waits for an object of a deleted actor.
+    /// it does, else 15; 15 also while it waits for an object of a deleted actor, and with Crossplane before 2.2.
     pub ttl_seconds_in_motion: Option<u32>,
     /// Seconds until the next reconcile of a settled actor. 0: never. Default: 600 while the
-    /// provider watches the actor's EnvironmentConfigs, else 60.
+    /// provider watches the actor's EnvironmentConfigs, else and with Crossplane before 2.2 60.
     pub ttl_seconds_settled: Option<u32>,
 }
 
@@ -47,15 +48,20 @@ impl Input {
 pub(crate) enum EnvironmentWatched {
     /// It does.
     Watched,
-    /// It does not, or there is no ActorHealth.
+    /// It does not, there is no ActorHealth, or Crossplane does not notice it.
     Unwatched,
     /// The provider has not written a status to the ActorHealth yet.
     Unreported,
 }
 
 impl EnvironmentWatched {
-    /// Reads it from the actor's ActorHealth.
+    /// Reads it from the actor's ActorHealth. Crossplane before 2.2 does not tell its capabilities, and 2.0 does
+    /// not reconcile a namespaced actor when something changes: what the provider does is not noticed.
     pub(crate) fn of(call: &Call) -> Self {
+        let is_namespaced = value::text(call.xr(), &["metadata", "namespace"]).is_some();
+        if is_namespaced && !call.has_capability(Capability::Capabilities) {
+            return Self::Unwatched;
+        }
         let name = health::RESOURCE_NAME;
         let observed = call.observed(name);
         let reported = observed.filter(|health| value::at(health, &["status"]).is_some());

@@ -40,7 +40,7 @@ const PAD: usize = (2 << 20) - 8192;
 /// queue.
 const PADDED: usize = CONFIGS * QUEUES * 60;
 /// Virtual hosts with policies of others.
-const VHOSTS: usize = 64;
+const VHOSTS: usize = 20;
 
 /// Answers that take much memory once they are parsed, or read.
 fn bodies() -> [Bytes; 5] {
