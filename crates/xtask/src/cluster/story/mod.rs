@@ -29,11 +29,11 @@ const TIMEOUT: Duration = Duration::from_mins(4);
 /// Plays everything that holds or fails, and prints when each step is reached.
 pub(super) fn test(instance: &Instance, processes: &mut Processes<'_>) -> Result<()> {
     let story = Story::new(instance)?;
+    state::play(&story, processes)?;
+    drain::play(&story, processes)?;
     messages::play(&story, processes)?;
     several_pods::play(&story, processes)?;
     statuses::play(&story, processes)?;
-    state::play(&story, processes)?;
-    drain::play(&story, processes)?;
     disturbances::play(&story, processes)
 }
 
